@@ -26,6 +26,8 @@ from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.memory import START
 from hourhand.ports.job_store import Applied, Refused
 from hourhand.services.jobs.due import AT_ONCE, MAX_REBUILDS, DueJobs, make_transition
+from hourhand.services.jobs.known_pauses import KnownPauses
+from hourhand.services.jobs.waiter_records import WaiterRecords
 from hourhand.testing import Faults, When, make_event, make_job
 from tests.world.world import World
 
@@ -37,13 +39,16 @@ RETRY = partial(retry_later, outcome=Outcome.FAILED, reason="no")
 
 def due_jobs(world: World, faults: Faults) -> DueJobs:
     """Return the service over ports that may be faulty."""
+    control, clock = faults.wrap(world.control, "control"), faults.wrap(world.clock, "clock")
     return DueJobs(
         jobs=faults.wrap(world.store, "jobs"),
-        control=faults.wrap(world.control, "control"),
+        control=control,
         queues=faults.wrap(world.queues, "queues"),
-        clock=faults.wrap(world.clock, "clock"),
+        clock=clock,
         timings=world.timings,
         telemetry=world.telemetry,
+        pauses=KnownPauses(control, world.clock, world.timings),
+        waiters=WaiterRecords(faults.wrap(world.side_items, "side_items"), world.telemetry),
     )
 
 

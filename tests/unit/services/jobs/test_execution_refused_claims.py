@@ -42,6 +42,14 @@ def test_a_message_of_a_job_that_ended_is_dropped(world: World, status: JobStatu
     assert world.telemetry.total("duplicates_dropped") == 1
 
 
+def test_a_message_of_a_job_that_ended_settles_what_follows_the_end(world: World) -> None:
+    dead = make_job(status=JobStatus.DEAD, due_at=START, shard=0)
+    delivery = _in_queue(world, dead)
+    assert world.handle(delivery) is Disposition.DONE
+    assert len(world.queues.dead_letters) == 1
+    assert world.job(dead).due_at is None
+
+
 def test_a_message_of_a_job_that_is_gone_is_dropped(world: World) -> None:
     assert world.handle(make_delivery(make_job())) is Disposition.DONE
 

@@ -11,10 +11,14 @@ import pytest
 from hourhand.domain.errors import InvalidInput, NotFound, Unavailable, WrongState
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus, Priority
 from hourhand.domain.jobs.transitions import Transition
+from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.limits.job_limits import StoredKeys, unpack_keys
+from hourhand.domain.limits.keys import key_digest
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START
+from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
-from hourhand.ports.job_store import Refused
+from hourhand.ports.job_store import Applied, Refused
 from hourhand.services.jobs.operations import MAX_LOST_RACES
 from hourhand.testing import Faults, make_job
 from tests.world.runs import HandlerKilled, fail, fail_for_good, kill_process, snooze, succeed
@@ -244,6 +248,30 @@ def test_a_new_payload_is_what_the_handler_is_given(world: World, payload: objec
     report = world.api.queries.job(job.id)
     world.settle()
     assert world.runs[0].payload_text == report.payload_text != '"old"'
+
+
+def test_a_new_payload_gives_a_job_the_new_keys_of_its_limits() -> None:
+    limits = (Concurrency(2, key="payload.account"),)
+    world = World(handlers=(HandlerInfo(name="greet", limits=limits), "gone"))
+
+    def keys(job: Job) -> list[bytes]:
+        assert job.limit_keys is not None
+        return [digest for _, digest in unpack_keys(job.limit_keys).digests]
+
+    job = world.submit(delay_seconds=FAR, payload={"account": 1})
+    assert keys(job) == [key_digest("greet.1", 1)]
+    assert keys(world.change(job, payload={"account": 2})) == [key_digest("greet.1", 2)]
+    assert keys(world.change(job, priority="high")) == [key_digest("greet.1", 2)]
+    chosen = world.submit(delay_seconds=FAR, payload={"account": 1}, concurrency_key="vip")
+    assert keys(world.change(chosen, payload={"account": 2})) == [key_digest("greet.1", "vip")]
+
+
+def test_a_change_keeps_the_keys_of_a_job_whose_handler_is_not_deployed(world: World) -> None:
+    keys = StoredKeys(((0, b"0123456789"),), 1).packed()
+    job = make_job(handler="gone", limit_keys=keys, run_at=START + FAR * SECOND)
+    put = world.store.put(job)
+    assert isinstance(put, Applied)
+    assert world.change(put.job, payload={"account": 2}).limit_keys == keys
 
 
 def test_a_payload_beside_a_job_that_is_put_off_is_kept_for_longer(world: World) -> None:

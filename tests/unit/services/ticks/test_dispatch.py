@@ -21,7 +21,8 @@ from tests.world.world import World
 def _dispatcher(world: World, faults: Faults | None = None) -> Dispatcher:
     faults = faults or Faults()
     jobs, queues = faults.wrap(world.store, "jobs"), faults.wrap(world.queues, "queues")
-    return Dispatcher(InTurn(jobs, queues), world.clock, world.telemetry, timedelta(0))
+    pauses = world.scheduler.scheduling.pauses
+    return Dispatcher(InTurn(jobs, queues), world.clock, world.telemetry, timedelta(0), pauses)
 
 
 def _dispatched(dispatcher: Dispatcher, batch: Sequence[ToDispatch]) -> int:
@@ -111,6 +112,7 @@ class Failing:
 
 def test_marks_that_fail_are_raised(world: World) -> None:
     pipeline: Any = Failing()
-    dispatcher = Dispatcher(pipeline, world.clock, world.telemetry, timedelta(0))
+    pauses = world.scheduler.scheduling.pauses
+    dispatcher = Dispatcher(pipeline, world.clock, world.telemetry, timedelta(0), pauses)
     with pytest.raises(Unavailable, match="throttled"):
         _dispatched(dispatcher, [ToDispatch(_put(world), Dispatch())])

@@ -27,7 +27,7 @@ from hourhand.ports.job_store import Applied, JobStore, Refused, WriteResult
 from hourhand.ports.queues import Delivery, Queues
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.jobs.due import DueJobs, make_transition
+from hourhand.services.jobs.due import DueJobs
 from hourhand.services.jobs.keyed_execution import IdempotencyGuard
 from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_until
@@ -145,7 +145,9 @@ class RunningAttempt:
     def hand_back(self, reason: str) -> bool:
         """Return the job to its queue while its handler runs; whether it was ours to return."""
         build = partial(hand_back, reason=reason)
-        result = self.tools.due.move(self.job, HAND_BACK_DELAY, build, self.worker)
+        result = self.tools.due.move(
+            self.job, HAND_BACK_DELAY, build, self.worker, follows_up=False
+        )
         return isinstance(result, Applied)
 
     def _lease_end(self, clock_read_at: float, now: datetime) -> float:
@@ -179,7 +181,8 @@ class RunningAttempt:
     def _end_cancelled(self, reason: str, finished: Finished) -> bool:
         now = self.tools.clock.now()
         committed = self._commit(
-            lambda job: end_cancelled(job, now=now, actor=self.worker, reason=reason)
+            lambda job: end_cancelled(job, now=now, actor=self.worker, reason=reason),
+            follows_up=not finished.still_runs,
         )
         if isinstance(committed, Refused):
             return False
@@ -220,7 +223,7 @@ class RunningAttempt:
         build = partial(
             retry_later, outcome=finished.outcome, reason=reason, payload_kept_until=kept_until
         )
-        result = tools.due.move(job, delay, build, self.worker)
+        result = tools.due.move(job, delay, build, self.worker, follows_up=not finished.still_runs)
         if isinstance(result, Refused):
             return self._stopped_instead(result, reason, finished)
         tools.telemetry.count("attempts_to_be_retried")
@@ -231,7 +234,8 @@ class RunningAttempt:
         committed = self._commit(
             lambda job: die(
                 job, now=now, actor=self.worker, outcome=finished.outcome, reason=reason
-            )
+            ),
+            follows_up=not finished.still_runs,
         )
         if isinstance(committed, Refused):
             return self._stopped_instead(committed, reason, finished)
@@ -254,5 +258,7 @@ class RunningAttempt:
         asked = current is not None and current.cancel_requested_at is not None
         return asked and self._end_cancelled(reason, finished)
 
-    def _commit(self, build: Callable[[Job], Transition]) -> WriteResult:
-        return make_transition(self.tools.jobs, self.job, build)
+    def _commit(
+        self, build: Callable[[Job], Transition], *, follows_up: bool = True
+    ) -> WriteResult:
+        return self.tools.due.make(self.job, build, follows_up=follows_up)

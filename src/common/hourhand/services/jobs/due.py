@@ -34,6 +34,8 @@ from hourhand.ports.control_store import ControlStore
 from hourhand.ports.job_store import Applied, JobStore, Refused, WriteResult
 from hourhand.ports.queues import Outgoing, Queues
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.known_pauses import KnownPauses
+from hourhand.services.jobs.waiter_records import WaiterRecords
 from hourhand.services.optional import log_newer, reason_of
 
 AT_ONCE = timedelta(0)
@@ -68,6 +70,9 @@ class TransitionInPlace(Protocol):
 class DueJobs:
     """Changes when jobs are due, and sends the messages of those that are due soon.
 
+    ``after_move`` is called with the job before and after each move; it raises nothing. It releases
+    the slots of a generation that ended.
+
     It reads the shard map again every `Timings.control_cache`. All methods raise `Unavailable`
     where AWS does not answer, and where the writer stalls again and again: then the job may be
     stored, and its time is not sure.
@@ -79,8 +84,24 @@ class DueJobs:
     clock: Clock
     timings: Timings
     telemetry: Telemetry
+    pauses: KnownPauses
+    waiters: WaiterRecords
+    after_move: Callable[[Job, Job], None] | None = None
     _shard_map: ShardMap | None = field(default=None, init=False)
     _map_read_at: float = field(default=0.0, init=False)
+
+    def make(
+        self, job: Job, build: Callable[[Job], Transition], *, follows_up: bool = True
+    ) -> WriteResult:
+        """Make a move of `make_transition`, and what follows it.
+
+        ``follows_up``: not where a handler still runs, whose slot must not be given to another
+        job. The redelivered message of its job releases it.
+        """
+        result = make_transition(self.jobs, job, build)
+        if follows_up:
+            self._follow_up(job, result)
+        return result
 
     def move(
         self,
@@ -90,30 +111,40 @@ class DueJobs:
         actor: str,
         *,
         announces: bool = True,
+        follows_up: bool = True,
     ) -> WriteResult:
         """Make a move after which ``job`` is due at ``due_at``; a timedelta counts from now.
 
         ``build`` is called again where only the history grew since ``job`` was read. A caller that
         makes several moves may send their messages together: with ``announces=False`` it must call
-        `announce` next.
+        `announce` next. ``follows_up``: as in `make`.
         """
         clock_read_at, now = self._read_clocks()
         run_at = floor_ms(now + due_at) if isinstance(due_at, timedelta) else due_at
         entry = self._next_entry(job, run_at, now)
-        sends_now = self._is_soon(entry.due_at, now)
+        sends_now = self._sends_now(job.handler, entry.due_at, now)
         ready = partial(build, now=now, actor=actor, entry=entry, sends_now=sends_now)
         result = make_transition(self.jobs, job, ready)
-        return self._after_write(result, clock_read_at, actor, announces=announces)
+        result = self._after_write(result, clock_read_at, actor, announces=announces)
+        if follows_up:
+            self._follow_up(job, result)
+        return result
 
-    def move_in_place(self, job: Job, build: TransitionInPlace, actor: str) -> WriteResult:
+    def move_in_place(
+        self, job: Job, build: TransitionInPlace, actor: str, *, announces: bool = True
+    ) -> WriteResult:
         """Make a move of a waiting job that keeps its time, and send its message again if due soon.
 
-        The messages of its older generation are dropped when they arrive.
+        The messages of its older generation are dropped when they arrive. ``announces``: as in
+        `move`.
         """
         clock_read_at, now = self._read_clocks()
-        sends_now = job.due_at is not None and self._is_soon(job.due_at, now)
+        sends_now = job.due_at is not None and self._sends_now(job.handler, job.due_at, now)
         ready = partial(build, now=now, actor=actor, entry=None, sends_now=sends_now)
-        return self._after_write(make_transition(self.jobs, job, ready), clock_read_at, actor)
+        result = make_transition(self.jobs, job, ready)
+        result = self._after_write(result, clock_read_at, actor, announces=announces)
+        self._follow_up(job, result)
+        return result
 
     def put(self, job: Job, actor: str, *, announces: bool = True) -> WriteResult:
         """Put a new job, due at its ``run_at``, if its id is free.
@@ -177,7 +208,8 @@ class DueJobs:
         if not announced:
             return
         now = self.clock.now()
-        outgoing = [outgoing_of(job, now, self.timings.delay_rounding) for job in announced]
+        rounding, revision = self.timings.delay_rounding, self.pauses.revision
+        outgoing = [outgoing_of(job, now, rounding, pauses_revision=revision) for job in announced]
         try:
             failures = self.queues.send(outgoing)
         except Exception as error:  # noqa: BLE001 - the jobs are accepted, whatever this was
@@ -191,8 +223,22 @@ class DueJobs:
         clock_read_at = self.clock.monotonic()
         return clock_read_at, self.clock.now()
 
-    def _is_soon(self, due_at: datetime, now: datetime) -> bool:
-        return due_at <= now + self.timings.look_ahead
+    def _sends_now(self, handler: str, due_at: datetime, now: datetime) -> bool:
+        """Whether a message goes out right after the write: none does for a paused handler."""
+        is_soon = due_at <= now + self.timings.look_ahead
+        return is_soon and not self.pauses.is_paused(handler, max(now, due_at))
+
+    def _follow_up(self, job: Job, result: WriteResult) -> None:
+        """Do what follows a move: nothing of that may make the move's own steps late.
+
+        The waiter record of a job that was parked, and is no longer, is deleted.
+        """
+        if not isinstance(result, Applied):
+            return
+        if job.waits_for is not None and result.job.waits_for is None:
+            self.waiters.forget(job)
+        if self.after_move is not None:
+            self.after_move(job, result.job)
 
     def _entry(self, job_id: str, run_at: datetime, now: datetime) -> Entry:
         return file_entry(job_id, run_at, now, self._map())
@@ -215,7 +261,7 @@ class DueJobs:
         """Return a new job with its place in the index."""
         entry = self._entry(job.id, job.run_at, now)
         placed = replace(job, due_at=entry.due_at, shard=entry.shard)
-        if not self._is_soon(entry.due_at, now):
+        if not self._sends_now(job.handler, entry.due_at, now):
             return placed
         events = tuple(replace(event, status=JobStatus.ENQUEUED) for event in job.history)
         return replace(placed, status=JobStatus.ENQUEUED, enqueued_at=now, history=events)
@@ -329,10 +375,14 @@ def _only_history_moved(move: Transition, current: Job | None) -> bool:
     return all_hold(others, current)
 
 
-def message_of(job: Job) -> JobMessage:
-    """Return the message that announces the current generation of ``job``."""
+def message_of(job: Job, pauses_revision: int = 0) -> JobMessage:
+    """Return the message that announces the current generation of ``job``.
+
+    ``pauses_revision``: the state of the handlers' pauses by which it is sent.
+    """
     return JobMessage(
         job_id=job.id,
+        handler=job.handler,
         generation=job.generation,
         attempt=job.attempt,
         token=job.token,
@@ -342,18 +392,24 @@ def message_of(job: Job) -> JobMessage:
         tenant=job.tenant,
         trace_id=job.trace_id or trace_id_for(job.id),
         needs_admission=job.schedule_id is not None,
+        pauses_revision=pauses_revision,
     )
 
 
 def outgoing_of(
-    job: Job, now: datetime, rounding: timedelta, queue: Priority | None = None
+    job: Job,
+    now: datetime,
+    rounding: timedelta,
+    queue: Priority | None = None,
+    *,
+    pauses_revision: int = 0,
 ) -> Outgoing:
     """Return the message of ``job`` with the rest of its time, in whole seconds.
 
     ``rounding``: see `Timings.delay_rounding`. A worker that receives the message a fraction early
     waits for that fraction.
     """
-    message = message_of(job)
+    message = message_of(job, pauses_revision)
     delay = min(message.due_at - now + rounding, SQS_MAX_DELAY)
     return Outgoing(
         message=message,

@@ -7,19 +7,20 @@ write of the claim; the message is deleted only when no component needs it any m
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.history import attempts_of, last_error
-from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus, OnLost, Outcome
+from hourhand.domain.jobs.job import ErrorInfo, Job, JobMessage, JobStatus, OnLost, Outcome
 from hourhand.domain.jobs.transitions import Transition, claim, take_over
+from hourhand.domain.limits.shards import pack_shards
 from hourhand.domain.ticks.timings import SQS_MAX_VISIBILITY
 from hourhand.domain.times import ceil_seconds, floor_seconds, rfc3339
 from hourhand.ports.handler_runner import Finished, HandlerRunner
-from hourhand.ports.job_store import Applied, Refused
+from hourhand.ports.job_store import Applied, JobStore, Refused
 from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.attempt import AttemptTools, RunningAttempt
 from hourhand.services.jobs.due import make_transition
@@ -75,20 +76,65 @@ class Deferred:
     keep_for: timedelta | None = None
 
 
+@dataclass(slots=True)
+class Candidate:
+    """The job of a message before its claim. It is read when the first rule needs it."""
+
+    delivery: Delivery
+    jobs: JobStore
+    slot_shards: dict[int, int] = field(default_factory=dict, init=False)
+    """The shard of each slot that the job holds, by the limit's position; noted by a rule."""
+    error: ErrorInfo | None = field(default=None, init=False)
+    """Why the job ends DEAD once it is claimed, instead of being run; noted by a rule."""
+    _read: tuple[Job | None] | None = field(default=None, init=False)
+
+    @property
+    def message(self) -> JobMessage:
+        """What announced the job."""
+        return self.delivery.message
+
+    def job(self) -> Job | None:
+        """Return the job, if it waits for the very start that the message announces.
+
+        ``None``: the claim is refused, and says what becomes of the message. May raise
+        `Unavailable`.
+        """
+        if self._read is None:
+            job = self.jobs.get(self.message.job_id)
+            is_announced = (
+                job is not None
+                and job.status.is_waiting
+                and job.generation == self.message.generation
+            )
+            self._read = (job if is_announced else None,)
+        return self._read[0]
+
+    def changed(self) -> None:
+        """Let the next rule read the job again."""
+        self._read = None
+
+
 class StartRule(Protocol):
     """Decides before the claim whether the job of a message may start."""
 
-    def admit(self, delivery: Delivery) -> Deferred | None:
+    def admit(self, candidate: Candidate) -> Deferred | None:
         """Judge the job of a message; ``None``: it may be claimed. May raise `Unavailable`."""
 
 
 @dataclass(slots=True)
 class ExecutionService:
-    """A worker. ``worker`` names this process in leases and histories."""
+    """A worker. ``worker`` names this process in leases and histories.
+
+    ``admission_check``: the rules that must all admit a job, in their order. ``release``: gives the
+    slots back that the generation of a message had, for a worker that died may have left them.
+    ``hold_rates``: keeps the rate limits of a job from starting others before a time.
+    """
 
     tools: AttemptTools
     worker: str
-    start_rule: StartRule
+    admission_check: tuple[StartRule, ...]
+    release: Callable[[Job, Job], None] | None = None
+    hold_rates: Callable[[Job, datetime], None] | None = None
     _running: dict[str, RunningAttempt] = field(default_factory=dict, init=False)
 
     def handle(
@@ -142,6 +188,11 @@ class ExecutionService:
             return False
         return attempt.hand_back(reason)
 
+    def admit(self, candidate: Candidate) -> Deferred | None:
+        """Return what the first rule says that does not admit the job; ``None``: all admit it."""
+        verdicts = (rule.admit(candidate) for rule in self.admission_check)
+        return next((deferred for deferred in verdicts if deferred is not None), None)
+
     def _wait_until(self, due_at: datetime) -> None:
         """Wait out the fraction of a second that the message's delay was rounded down by."""
         for _ in range(MAX_WAITS):
@@ -151,14 +202,24 @@ class ExecutionService:
             self.tools.clock.sleep(rest.total_seconds())
 
     def _admit_and_claim(self, delivery: Delivery) -> Job | Disposition:
-        deferred = self.start_rule.admit(delivery)
+        candidate = Candidate(delivery, self.tools.jobs)
+        deferred = self.admit(candidate)
         if deferred is None:
-            return self._claim(delivery)
+            claimed = self._claim(delivery, pack_shards(candidate.slot_shards))
+            if candidate.error is None or not isinstance(claimed, Job):
+                return claimed
+            return self._end_at_once(claimed, delivery, candidate.error)
         if deferred.keep_for is None:
             return Disposition.DONE
         return self._keep_for(delivery, deferred.keep_for)
 
-    def _claim(self, delivery: Delivery) -> Job | Disposition:
+    def _end_at_once(self, job: Job, delivery: Delivery, error: ErrorInfo) -> Disposition:
+        """End a job DEAD that was claimed for nothing else."""
+        attempt = RunningAttempt(self.tools, job, delivery, self.worker)
+        finished = Finished(outcome=Outcome.FAILED, error=error)
+        return Disposition.DONE if self._commit(attempt, finished, "") else Disposition.KEEP
+
+    def _claim(self, delivery: Delivery, slot_shards: bytes | None) -> Job | Disposition:
         """Claim the job of a message, or say what becomes of the message."""
         tools = self.tools
         now = tools.clock.now()
@@ -170,6 +231,7 @@ class ExecutionService:
             owner=self.worker,
             claim_id=claim_id,
             lease_until=now + tools.timings.job_lease,
+            slot_shards=slot_shards,
         )
         result = tools.jobs.transition(move)
         for _ in range(MAX_CLAIM_ROUNDS):
@@ -203,7 +265,13 @@ class ExecutionService:
     ) -> Job | Disposition:
         """Say what follows from a claim refused at ``now``: the job to take over, or an end."""
         message, tools = delivery.message, self.tools
+        if job is not None and job.status.is_final and job.due_at is not None:
+            # The worker that ended it may have died before it settled what follows the end. Then
+            # this is its message, which comes long before the sweep reads an older bucket again.
+            tools.recovery.finish_job(job)
         if job is None or job.status.is_final or job.generation > message.generation:
+            if job is not None and self.release is not None:
+                self.release(replace(job, generation=message.generation), job)
             tools.telemetry.count("duplicates_dropped")
             return Disposition.DONE
         if job.status is JobStatus.RUNNING:
@@ -289,6 +357,10 @@ class ExecutionService:
         self.tools.telemetry.count("not_begun_for_time")
 
     def _commit(self, attempt: RunningAttempt, finished: Finished, payload_text: str) -> bool:
+        if finished.is_rate_limited and self.hold_rates is not None:
+            # Before the commit, which frees the job's slots: others must not run into the limit.
+            wait = finished.retry_after or timedelta(0)
+            self.hold_rates(attempt.job, self.tools.clock.now() + wait)
         committed = self._told_if_lost(attempt, attempt.finish(finished, payload_text))
         started_at = attempt.job.started_at
         if committed and started_at is not None:

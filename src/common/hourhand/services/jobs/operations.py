@@ -28,20 +28,24 @@ from hourhand.domain.jobs.transitions import (
     redrive,
     request_cancel,
 )
+from hourhand.domain.limits.job_limits import keys_after_change
 from hourhand.domain.ticks.buckets import Entry
 from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.clock import Clock
+from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.job_store import Applied, JobStore, WriteResult
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.jobs.due import AT_ONCE, DueJobs, make_transition
+from hourhand.services.jobs.due import AT_ONCE, DueJobs
 from hourhand.services.jobs.new_job import (
     PayloadCheck,
     accept_any,
+    key_fields,
     require_expiry_after,
     resolve_run_at,
 )
 from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_until
 from hourhand.services.jobs.recovery import RecoveryService
+from hourhand.services.jobs.unique_jobs import UniqueRecords
 from hourhand.services.optional import reason_of
 
 if TYPE_CHECKING:
@@ -62,6 +66,8 @@ class OperationsService:
     clock: Clock
     timings: Timings
     telemetry: Telemetry
+    handlers: HandlerDirectory
+    unique: UniqueRecords
     check_payload: PayloadCheck = accept_any
 
     def cancel(self, job_id: str, *, actor: str, reason: str = "") -> Job:
@@ -98,6 +104,8 @@ class OperationsService:
             if run_at is None:
                 result = self.due.move_in_place(job, build, actor)
             else:
+                # Before the move, so that the record of a unique key outlives its job.
+                self.unique.keep(job, run_at)
                 result = self.due.move(job, run_at, build, actor)
             changed, job = _judge(job, result)
             if changed:
@@ -125,7 +133,8 @@ class OperationsService:
     ) -> Job:
         """Redrive a DEAD, EXPIRED or CANCELLED job: it runs again, with all its attempts.
 
-        ``sets`` are new values of other fields. Raises `NotFound`, `WrongState`, `Unavailable`.
+        ``sets`` are new values of other fields. Raises `NotFound`, `WrongState`, `UniqueConflict`
+        for a unique job whose key a newer one has, and `Unavailable`.
         """
         job = self._require(job_id)
         for _ in range(MAX_LOST_RACES):
@@ -134,6 +143,7 @@ class OperationsService:
                     f"Job {job_id} is {job.status}; only DEAD, EXPIRED and CANCELLED jobs can be "
                     "redriven."
                 )
+            self.unique.require_newest(job)
             self._require_payload_is_json(job)
             if job.due_at is not None:
                 # A dead letter is still owed for the round that ended: it goes out first.
@@ -188,17 +198,19 @@ class OperationsService:
         now = self.clock.now()
         if job.status is JobStatus.RUNNING:
             return self._try(
-                job, lambda current: request_cancel(current, now=now, actor=actor, reason=reason)
+                job,
+                lambda current: request_cancel(current, now=now, actor=actor, reason=reason),
             )
         cancelled, job = self._try(
-            job, lambda current: cancel_waiting(current, now=now, actor=actor, reason=reason)
+            job,
+            lambda current: cancel_waiting(current, now=now, actor=actor, reason=reason),
         )
         if cancelled:
             self.recovery.settle_end(job, API)
         return cancelled, job
 
     def _try(self, job: Job, build: Callable[[Job], Transition]) -> tuple[bool, Job]:
-        return _judge(job, make_transition(self.jobs, job, build))
+        return _judge(job, self.due.make(job, build))
 
     def _require(self, job_id: str) -> Job:
         job = self.jobs.get(job_id)
@@ -224,9 +236,19 @@ class OperationsService:
             payload = self.contents.keep_payload(job.id, patch.payload_text, kept_until)
             sets["payload"] = payload
             sets["payload_kept_until"] = kept_until if payload.item is not None else None
+            sets |= self._changed_keys(job, patch.payload_text)
         elif renewed_until := self.contents.renew_payload(job, runs_at, self.timings):
             sets["payload_kept_until"] = renewed_until
         return sets
+
+    def _changed_keys(self, job: Job, payload_text: str) -> dict[str, Any]:
+        """Return the keys of the job's limits, if a new payload changes them."""
+        handler = self.handlers.find(job.handler)
+        if handler is None:
+            return {}
+        fields = key_fields(job.tenant, job.tags, payload_text)
+        keys = keys_after_change(handler.name, handler.limits, fields, job.limit_keys)
+        return {} if keys == job.limit_keys else {"limit_keys": keys}
 
     def _keep_objects(self, redriven: Job) -> None:
         """Keep the objects of a redriven job that were marked to expire at its last end.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from hourhand.domain.errors import NotFound
 from hourhand.domain.jobs.dead_letter_groups import DeadLetterGroup, grouped
@@ -20,6 +20,7 @@ from hourhand.domain.jobs.job import (
     JobStatus,
     Priority,
 )
+from hourhand.domain.jobs.pauses import Waiting, parked_for, waiting_for
 from hourhand.domain.ticks.buckets import bucket_start
 from hourhand.domain.ticks.leases import LEADER
 from hourhand.ports.clock import Clock
@@ -28,9 +29,11 @@ from hourhand.ports.job_store import JobDetails, JobStore, Listing
 from hourhand.ports.queues import Queues
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.cursors import read_cursor, write_cursor
+from hourhand.services.jobs.known_pauses import KnownPauses
 from hourhand.services.jobs.listing import BEGINNING, CLOCKS_APART, collect
 from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.jobs.payload_store import PayloadStore
+from hourhand.services.jobs.waiter_records import WaiterRecords
 from hourhand.services.optional import ask_optionally
 
 if TYPE_CHECKING:
@@ -49,6 +52,7 @@ class JobReport:
     result_text: str | None
     attempts: tuple[Attempt, ...]
     error: ErrorInfo | None
+    waits_for: Waiting | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,16 @@ class Stats:
     skew_ms: int
 
 
+class ShowsSlotWaits(Protocol):
+    """Shows what jobs wait for that are parked for a slot of a limit."""
+
+    def in_list(self, job: Job) -> Waiting:
+        """Return it without a read."""
+
+    def in_full(self, job: Job) -> Waiting:
+        """Return it with the key and the job's place. Raises `Unavailable`."""
+
+
 @dataclass(frozen=True, slots=True)
 class QueryService:
     """Reads for the API and the tools; changes nothing."""
@@ -126,13 +140,22 @@ class QueryService:
     clock: Clock
     telemetry: Telemetry
     ids: DerivedIds
+    pauses: KnownPauses
+    waiters: WaiterRecords
+    slot_waits: ShowsSlotWaits
 
     def job(self, job_id: str) -> JobReport:
         """Return one job with all its fields. Raises `NotFound`."""
         details = self.jobs.get_details(job_id)
         if details is None:
             raise NotFound(f"There is no job {job_id}.")
-        return self._whole(details)
+        report = self._whole(details)
+        if report.waits_for is None or details.job.waits_for is None:
+            return report
+        if not details.job.waits_for.is_pause:
+            return replace(report, waits_for=self.slot_waits.in_full(details.job))
+        place = self.waiters.position(details.job)
+        return replace(report, waits_for=replace(report.waits_for, position=place))
 
     def is_of_tenant(self, job_id: str, tenant: str) -> bool:
         """Whether there is a job of this id, and it is of ``tenant``."""
@@ -163,12 +186,12 @@ class QueryService:
         now = self.clock.now()
         page = collect(self.jobs, filters, position, limit=limit, now=now)
         next_cursor = write_cursor(page.next, filters.fingerprint) if page.next else None
-        return JobPage(tuple(summary(job) for job in page.jobs), next_cursor)
+        return JobPage(tuple(self.summary(job) for job in page.jobs), next_cursor)
 
     def find_by_key(self, tenant: str | None, idempotency_key: str) -> JobPage:
         """Return a page with the job of an idempotency key, or an empty one. Reads one item."""
         job = self.jobs.get(self.ids.of_key(tenant, idempotency_key))
-        return JobPage(() if job is None else (summary(job),), None)
+        return JobPage(() if job is None else (self.summary(job),), None)
 
     def dead_letter_groups(
         self, filters: JobFilters, *, limit: int, cursor: str | None
@@ -230,7 +253,19 @@ class QueryService:
             result_text=self._text(details, job.result),
             attempts=attempts,
             error=_error_of(job, attempts),
+            waits_for=self._waits_for(job),
         )
+
+    def summary(self, job: Job) -> JobReport:
+        """Return a job as listings show it."""
+        return replace(summary(job), waits_for=self._waits_for(job))
+
+    def _waits_for(self, job: Job) -> Waiting | None:
+        if not job.status.is_waiting:
+            return None
+        if job.waits_for is not None and not job.waits_for.is_pause:
+            return self.slot_waits.in_list(job)
+        return waiting_for(job, self.pauses.current(), self.clock.now())
 
     def _text(self, details: JobDetails, content: Content | None) -> str | None:
         if content is None:
@@ -255,10 +290,13 @@ def _is_all_in(job: Job) -> bool:
 
 
 def summary(job: Job) -> JobReport:
-    """Return a job as listings show it, from its hot item alone."""
+    """Return a job as listings show it, from its hot item alone.
+
+    That it was not sent because its handler is paused is not in its item.
+    """
     known = attempts_of(job.history, {}, job.last_failure)
     attempts = tuple(_judged(job, attempt) for attempt in known)
-    return JobReport(job, None, None, attempts, _error_of(job, attempts))
+    return JobReport(job, None, None, attempts, _error_of(job, attempts), parked_for(job))
 
 
 def _judged(job: Job, attempt: Attempt) -> Attempt:

@@ -28,8 +28,9 @@ from hourhand.ports.job_store import Applied, JobDetails, JobStore, Refused
 from hourhand.ports.queues import Queues
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.dead_letters import can_hold, dead_letter_body
-from hourhand.services.jobs.due import AT_ONCE, DueJobs, make_transition
+from hourhand.services.jobs.due import AT_ONCE, DueJobs
 from hourhand.services.jobs.payload_store import PayloadStore
+from hourhand.services.jobs.waiter_records import WaiterRecords
 
 BECAME_DEAD = "A job became DEAD. It runs again only if it is redriven."
 """Logged once for each dead letter, so seldom twice. Alarms of handlers and tags count it."""
@@ -42,6 +43,7 @@ class RecoveryService:
     ``wake_next`` wakes the jobs that wait for the slot of a job that ended. ``pause_schedule``
     pauses the schedule of a DEAD job that asks for it, and may be called again for the same round.
     Workers may not write schedules and have none: they leave such a job to the sweep.
+    ``release_slots`` releases the slots of a job that ended, and raises `Unavailable`.
     """
 
     jobs: JobStore
@@ -51,8 +53,10 @@ class RecoveryService:
     clock: Clock
     timings: Timings
     telemetry: Telemetry
+    waiters: WaiterRecords
     wake_next: Callable[[Overlap, str], None] | None = None
     pause_schedule: Callable[[Job], None] | None = None
+    release_slots: Callable[[Job, Job], None] | None = None
 
     def recover_lost(self, job: Job, actor: str) -> bool:
         """End the attempt of a RUNNING job whose lease expired; whether it was ours to end."""
@@ -74,9 +78,7 @@ class RecoveryService:
     def expire_job(self, job: Job, actor: str) -> bool:
         """End a job whose ``expires_at`` passed before it started; whether it was ours to end."""
         now = self.clock.now()
-        result = make_transition(
-            self.jobs, job, lambda current: expire(current, now=now, actor=actor)
-        )
+        result = self.due.make(job, lambda current: expire(current, now=now, actor=actor))
         if not isinstance(result, Applied):
             return False
         self.telemetry.count("jobs_expired")
@@ -86,8 +88,7 @@ class RecoveryService:
     def cancel_job(self, job: Job, actor: str, reason: str) -> bool:
         """End a job that waits for its start; whether it was ours to end."""
         now = self.clock.now()
-        result = make_transition(
-            self.jobs,
+        result = self.due.make(
             job,
             lambda current: cancel_waiting(current, now=now, actor=actor, reason=reason),
         )
@@ -108,6 +109,7 @@ class RecoveryService:
         # Under `skip` no job waits but a few that are caught up, which become due by themselves.
         if self.wake_next is not None and overlap and overlap.policy is not OverlapPolicy.SKIP:
             self.wake_next(overlap, actor)
+        self.waiters.forget(job)
         if job.due_at is not None:
             self.finish_job(job)
 
@@ -139,6 +141,9 @@ class RecoveryService:
                 self.pause_schedule(job)
             case OutboxTask.SEND_DEAD_LETTER:
                 self._send_dead_letter(details)
+            case OutboxTask.RELEASE_SLOTS:
+                if self.release_slots is not None:
+                    self.release_slots(job, job)
             case OutboxTask.MARK_OBJECTS:
                 keep_until = job.keep_until or self.clock.now() + keep_after_end(job)
                 self.contents.mark_finished(job, keep_until)

@@ -10,15 +10,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hourhand.domain.jobs.actions import Dispatch, DispatchAgain
+from hourhand.domain.jobs.actions import Action, Dispatch, DispatchAgain, Wake
 from hourhand.domain.jobs.job import TICK, Job
-from hourhand.domain.jobs.transitions import EnqueuedMarks, Transition, mark_dispatched_again
+from hourhand.domain.jobs.pauses import RESUMED
+from hourhand.domain.jobs.transitions import (
+    EnqueuedMarks,
+    Transition,
+    mark_dispatched_again,
+    unpark,
+)
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import JobStore
 from hourhand.ports.pipeline import Pipeline
 from hourhand.ports.queues import Outgoing, Queues
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.due import outgoing_of
+from hourhand.services.jobs.known_pauses import KnownPauses
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +33,12 @@ class ToDispatch:
     """A job that is to be sent, and why."""
 
     job: Job
-    action: Dispatch | DispatchAgain
+    action: Dispatch | DispatchAgain | Wake
 
     @property
     def is_again(self) -> bool:
         """Whether it was sent before, and its message is missed."""
-        return isinstance(self.action, DispatchAgain) or self.action.is_missed
+        return is_again(self.action)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,7 @@ class Dispatcher:
     clock: Clock
     telemetry: Telemetry
     rounding: timedelta
+    pauses: KnownPauses
 
     def dispatch(self, batch: Sequence[ToDispatch], ended: Callable[[int, int], None]) -> None:
         """Begin to send every job of ``batch``, each of which is marked once it is sent.
@@ -60,6 +68,7 @@ class Dispatcher:
                 now,
                 self.rounding,
                 item.action.queue if isinstance(item.action, DispatchAgain) else None,
+                pauses_revision=self.pauses.revision,
             )
             for item in batch
         ]
@@ -106,11 +115,21 @@ class Dispatcher:
         self.telemetry.count("jobs_dispatched", len(sent))
         if again:
             self.telemetry.count("jobs_dispatched_again", again)
+        woken = sum(1 for item in sent if isinstance(item.action, Wake))
+        if woken:
+            self.telemetry.count("jobs_woken", woken)
+
+
+def is_again(action: Action) -> bool:
+    """Whether a message is missing, so that the state of its queue matters."""
+    return isinstance(action, DispatchAgain) or (isinstance(action, Dispatch) and action.is_missed)
 
 
 def _mark(item: ToDispatch, enqueued: EnqueuedMarks, now: datetime) -> Transition:
     if isinstance(item.action, Dispatch):
         return enqueued.of(item.job)
+    if isinstance(item.action, Wake):
+        return unpark(item.job, now=now, actor=TICK, entry=None, sends_now=True, reason=RESUMED)
     return mark_dispatched_again(
         item.job,
         now=now,

@@ -17,9 +17,13 @@ from hourhand.domain.jobs.actions import (
     DispatchAgain,
     Expire,
     Finish,
+    Hold,
     KeepPayload,
+    PutOff,
+    Recheck,
     Recover,
     SweepContext,
+    Wake,
     next_action,
 )
 from hourhand.domain.jobs.job import TICK, IndexEntry, Job, Priority
@@ -27,9 +31,11 @@ from hourhand.domain.ticks.watermark import Place
 from hourhand.ports.job_store import IndexPage, JobStore
 from hourhand.ports.queues import Queues
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.parking import Parking
 from hourhand.services.jobs.recovery import RecoveryService
+from hourhand.services.limits.rechecks import Rechecks
 from hourhand.services.optional import leaving_newer, read_readable, reason_of
-from hourhand.services.ticks.dispatch import Dispatcher, ToDispatch
+from hourhand.services.ticks.dispatch import Dispatcher, ToDispatch, is_again
 
 PAGE_ENTRIES = 1000
 """Index entries a page: about 100 KB, a tenth of what a query may return. What a scheduler that
@@ -63,10 +69,11 @@ class SweepCounts:
         return self.unsent == 0 and self.failures == 0
 
     def note(self, job: Job, action: Action, now: datetime) -> None:
-        """Count an action, and the age of a job that waits."""
+        """Count an action, and the age of a job that waits; one of a paused handler is not late."""
         name = type(action).__name__
         self.actions[name] = self.actions.get(name, 0) + 1
-        if job.status.is_waiting and job.due_at is not None and job.due_at <= now:
+        is_held = isinstance(action, Hold | PutOff)
+        if job.status.is_waiting and job.due_at is not None and job.due_at <= now and not is_held:
             age = now - job.due_at
             self.oldest_due[job.queue] = max(age, self.oldest_due.get(job.queue, age))
 
@@ -79,6 +86,8 @@ class Sweep:
     queues: Queues
     dispatcher: Dispatcher
     recovery: RecoveryService
+    parking: Parking
+    new_rechecks: Callable[[], Rechecks]
     telemetry: Telemetry
     judgement: SweepContext
     may_go_on: Callable[[], bool]
@@ -86,6 +95,7 @@ class Sweep:
     _knows_queues: bool = field(default=False, init=False)
     _has_unread: bool = field(default=False, init=False)
     _sends_again: bool = field(default=False, init=False)
+    _known_rechecks: Rechecks | None = field(default=None, init=False)
 
     def first_pages(
         self, places: Sequence[Place], *, to_peek: bool = False
@@ -180,15 +190,18 @@ class Sweep:
             self._tell("Jobs could not be read; the next tick tries again.", error)
             return
         to_dispatch: list[ToDispatch] = []
+        now = self.judgement.now
         for job_id in job_ids:
             job = found.get(job_id)
             # An entry without a job, or of a job that moved on, is the index's lag.
             if job is None:
                 continue
             action = self._decided(job)
-            if isinstance(action, Dispatch | DispatchAgain):
+            # The entry of a job that was put off moves when it is woken: no mark does that.
+            is_put_off = isinstance(action, Wake) and (job.due_at or now) > now
+            if isinstance(action, Dispatch | DispatchAgain | Wake) and not is_put_off:
                 to_dispatch.append(ToDispatch(job, action))
-                self._sends_again = self._sends_again or _is_again(action)
+                self._sends_again = self._sends_again or is_again(action)
             elif action is not None:
                 self._repair(job, action)
         self._dispatch(to_dispatch)
@@ -215,7 +228,7 @@ class Sweep:
 
     def _decide(self, job: Job) -> Action:
         action = next_action(job, self.judgement)
-        if _is_again(action) and not self._knows_queues:
+        if is_again(action) and not self._knows_queues:
             # Asking the queues costs requests: only a tick that misses messages does it.
             self._look_at_queues()
             return next_action(job, self.judgement)
@@ -262,15 +275,22 @@ class Sweep:
                         self.recovery.finish_job(job)
                     case KeepPayload():
                         self.recovery.renew_payload(job)
+                    case Wake():
+                        self.parking.wake(job, TICK)
+                    case Recheck():
+                        self._rechecks().recheck(job)
+                    case PutOff(until):
+                        self.parking.put_off(job, until, TICK)
         except Exception as error:  # noqa: BLE001 - one job must not hold up the others
             self._tell("A job could not be repaired; the next tick tries again.", error, job.id)
+
+    def _rechecks(self) -> Rechecks:
+        """What rechecks wait queues is made once a sweep meets a parked job."""
+        if self._known_rechecks is None:
+            self._known_rechecks = self.new_rechecks()
+        return self._known_rechecks
 
     def _tell(self, sentence: str, error: Exception, job_id: str | None = None) -> None:
         self.counts.failures += 1
         self.telemetry.count("sweep_failures")
         self.telemetry.warning(sentence, reason=reason_of(error), job_id=job_id)
-
-
-def _is_again(action: Action) -> bool:
-    """Whether a message is missing, so that the state of its queue matters."""
-    return isinstance(action, DispatchAgain) or (isinstance(action, Dispatch) and action.is_missed)

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.actions import SweepContext
 from hourhand.domain.jobs.job import Priority
+from hourhand.domain.jobs.pauses import PUT_OFF_BY, HandlerPauses
 from hourhand.domain.ticks.buckets import ShardMap, bucket_of
 from hourhand.domain.ticks.clock_skew import SkewVerdict
 from hourhand.domain.ticks.leases import LEADER, shard_lease_name
@@ -27,11 +28,15 @@ from hourhand.ports.control_store import ControlStore, Lease, LeaseHeld, TickRec
 from hourhand.ports.job_store import IndexPage, JobStore
 from hourhand.ports.queues import Queues
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.known_pauses import KnownPauses
+from hourhand.services.jobs.parking import Parking
 from hourhand.services.jobs.recovery import RecoveryService
+from hourhand.services.limits.rechecks import Rechecks
 from hourhand.services.optional import ask_optionally, log_newer
 from hourhand.services.schedules.due_schedules import ScheduleSweep, VisitCounts
 from hourhand.services.ticks.clock_audit import ClockAudit, SkewReport
 from hourhand.services.ticks.dispatch import Dispatcher
+from hourhand.services.ticks.ended_pauses import EndedPauses
 from hourhand.services.ticks.leadership import Leadership, Stint
 from hourhand.services.ticks.shards import FanOut, Sharing
 from hourhand.services.ticks.sweep import Sweep, SweepCounts
@@ -77,6 +82,10 @@ class SchedulingService:
     clock_audit: ClockAudit
     dispatcher: Dispatcher
     recovery: RecoveryService
+    parking: Parking
+    new_rechecks: Callable[[], Rechecks]
+    pauses: KnownPauses
+    ended_pauses: EndedPauses
     schedule_sweep: ScheduleSweep
     clock: Clock
     timings: Timings
@@ -162,14 +171,16 @@ class SchedulingService:
         state = self.control.read_watermark() or first_watermark(tick_at, 1, self.timings)
         horizon = now + self.timings.look_ahead
         shard_map = self.control.read_shard_map()
+        pauses = self.pauses.fresh()
         for shard in shards:
             lease = self.leadership.acquire(shard_lease_name(shard), invocation_id)
             if isinstance(lease, LeaseHeld):
                 completed = False
                 continue
             stint = Stint(self.leadership, lease, remaining_seconds)
-            sweep = self._sweep(stint, SweepContext(now, horizon, self.timings), counts)
-            plan = plan_sweep(state, now, horizon, self.timings)
+            judgement = SweepContext(now, horizon, self.timings, pauses=pauses)
+            sweep = self._sweep(stint, judgement, counts)
+            plan = self._plan(state, judgement)
             counts_of = {bucket: shard_map.count_for_readers(bucket) for bucket in plan.buckets}
             filed = {bucket: [shard] * (shard < count) for bucket, count in counts_of.items()}
             try:
@@ -193,7 +204,7 @@ class SchedulingService:
         judgement = self._judgement(now, audit, before)
         state = self.watermark.current(now, shard_map.version)
         stint.keep_for_visits()
-        plan = plan_sweep(state, now, judgement.horizon, self.timings)
+        plan = self._plan(state, judgement)
         counts = SweepCounts()
         sweep = self._sweep(stint, judgement, counts)
         try:
@@ -208,6 +219,7 @@ class SchedulingService:
         if self.skips_marks and audit.is_sure and completed and counts.sent_all:
             sent = window_of(now, judgement.horizon, self.timings)
         self._record(stint.lease, now, counts, state, seen, audit, before, sent)
+        self._settle_pauses(judgement.pauses, stint, sent_all=completed and counts.sent_all)
         # Last of all: no schedule, whatever it takes, keeps a job from being swept. Visits send
         # what they make themselves; what SQS refused of that, the next sweep sends.
         visits = self._visit_schedules(stint, judgement)
@@ -226,7 +238,28 @@ class SchedulingService:
         if self.skips_marks and audit.is_sure and before is not None:
             economy = economy_at(now, before.sent, self.timings)
         horizon = now + self.timings.look_ahead + widening
-        return SweepContext(now, horizon, self.timings, economy=economy)
+        pauses = self.pauses.fresh()
+        return SweepContext(now, horizon, self.timings, economy=economy, pauses=pauses)
+
+    def _plan(self, state: Watermark, judgement: SweepContext) -> SweepPlan:
+        """Say what to read: after the end of a pause, everything in which its jobs may wait."""
+        now, horizon = judgement.now, judgement.horizon
+        has_ended = bool(judgement.pauses.ended(now))
+        if has_ended:
+            horizon = max(horizon, now + PUT_OFF_BY + self.timings.tick)
+        return plan_sweep(state, now, horizon, self.timings, reads_all=has_ended)
+
+    def _settle_pauses(self, pauses: HandlerPauses, stint: Stint, *, sent_all: bool) -> None:
+        if not pauses.pauses:
+            return
+        now = self.clock.now()
+        held = sum(pause.holds(now) for pause in pauses.pauses.values())
+        self.telemetry.gauge("handlers_paused", held, "Count")
+        ask_optionally(
+            self.telemetry,
+            "The pauses that are over could not be settled. The next tick tries again.",
+            lambda: self.ended_pauses.settle(pauses, sent_all=sent_all, may_go_on=stint.may_go_on),
+        )
 
     def _visit_schedules(self, stint: Stint, judgement: SweepContext) -> VisitCounts:
         """Visit due schedules, in the time that the sweep left."""
@@ -241,6 +274,8 @@ class SchedulingService:
             queues=self.queues,
             dispatcher=self.dispatcher,
             recovery=self.recovery,
+            parking=self.parking,
+            new_rechecks=self.new_rechecks,
             telemetry=self.telemetry,
             judgement=judgement,
             may_go_on=stint.may_go_on,
