@@ -1,0 +1,327 @@
+"""The slot tables of limits: reads, and the conditional writes that decide which job holds a slot.
+
+Every method may raise `Unavailable`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.waiting import (
+    WAITERS_KEPT,
+    delete_own_waiter,
+    holder_key,
+    put_waiter,
+)
+from hourhand.domain.limits.declarations import MAX_SEATS, Concurrency, Holds, OnFull, Order
+from hourhand.domain.limits.fair_shares import rank_given, share_key, share_write
+from hourhand.domain.limits.job_limits import JobLimit
+from hourhand.domain.limits.shards import shard_count, share_of
+from hourhand.domain.limits.slot_writes import (
+    Holder,
+    create,
+    delete_waiter,
+    drop,
+    free,
+    hand_off,
+    holds_number,
+    is_seated,
+    limit_partition,
+    put_seat,
+    read_slots,
+    read_waiters,
+    replace_holder,
+    take,
+)
+from hourhand.domain.limits.slots import (
+    WAITERS_READ,
+    Drop,
+    Replace,
+    SlotsRecord,
+    generation_of,
+    is_dead_holder,
+    slot_number,
+)
+from hourhand.domain.limits.waiters import Waiter
+from hourhand.domain.side_items import (
+    HOLDER_PREFIX,
+    SEAT_PREFIX,
+    WAITER_PREFIX,
+    SideItemKind,
+    SideItemUpdate,
+    SideKey,
+)
+from hourhand.ports.clock import Clock
+from hourhand.ports.job_store import JobStore
+from hourhand.ports.side_item_store import SideItemStore
+from hourhand.services.limits.known_overrides import KnownOverrides
+
+MAX_SHARE_RACES = 5
+"""Writes of a tenant's share that others of the tenant make at the same time."""
+
+DIGEST_PREFIX = "d."
+"""How the key of a holder begins that is a digest; no job's own id holds a dot so."""
+
+HOLDER_JOB = "j"
+"""The attribute of a holder record that has the job's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """The slots of one shard of a limit, for one key."""
+
+    limit: JobLimit
+    concurrency: Concurrency
+    max: int
+    """How many slots all shards have: as an override says, else as the code does."""
+    shard: int = 0
+
+    @property
+    def share(self) -> int:
+        """How many slots this shard has; 0 for one that no longer exists."""
+        return share_of(self.shard, self.max)
+
+    @property
+    def partition(self) -> str:
+        """Where the records of this shard are."""
+        return limit_partition(self.limit.digest16, self.shard)
+
+    @property
+    def is_fair(self) -> bool:
+        """Whether the waiters are ordered by the shares of their tenants."""
+        return self.concurrency.order is Order.FAIR
+
+    @property
+    def seats(self) -> int:
+        """How many jobs may wait, where that is exact; 0 where no seat is needed."""
+        if self.concurrency.on_full is OnFull.REPLACE_WAITING:
+            return 1
+        most = self.concurrency.max_waiting or 0
+        return most if most <= MAX_SEATS else 0
+
+    @property
+    def shards(self) -> tuple[Slots, ...]:
+        """All shards of the limit."""
+        return tuple(self.at(shard) for shard in range(shard_count(self.max)))
+
+    def at(self, shard: int) -> Slots:
+        """Return one shard of the limit."""
+        return replace(self, shard=shard)
+
+    @property
+    def holds(self) -> Holds:
+        """How long a job keeps its slot."""
+        return Holds(self.concurrency.holds)
+
+    @property
+    def label(self) -> str:
+        """What is shown of the limit: its name, and its key where that is known."""
+        text = self.limit.text
+        return self.limit.name if text is None else f"{self.limit.name} {text}"
+
+
+@dataclass(frozen=True, slots=True)
+class SlotsView:
+    """A slots record and the first waiters, read together, strongly consistent.
+
+    ``all_read``: whether these are all the waiters.
+    """
+
+    record: SlotsRecord
+    waiters: tuple[Waiter, ...]
+    all_read: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SlotTables:
+    """Reads and writes slots records and waiter records."""
+
+    side_items: SideItemStore
+    jobs: JobStore
+    clock: Clock
+    overrides: KnownOverrides
+
+    def slots_of(self, limit: JobLimit) -> Slots | None:
+        """Return the slots of a limit; ``None`` for one that has none, a rate."""
+        declared = limit.limit
+        if not isinstance(declared, Concurrency):
+            return None
+        return Slots(limit, declared, self.overrides.max_of(limit, declared.max))
+
+    def view(self, slots: Slots, waiters: int = WAITERS_READ) -> SlotsView:
+        """Read the slots record and the first waiters: they are one query."""
+        # Seats are not in the order of ranks, so all of them are read.
+        limit = 1 + waiters + (slots.seats if waiters else 0)
+        items = self.side_items.query_items(slots.partition, limit=limit)
+        found = [item for item in items if item.key.kind is not SideItemKind.HOLDER]
+        all_read = len(items) < limit or len(found) < len(items)
+        return SlotsView(read_slots(found), read_waiters(found), all_read)
+
+    def find(self, slots: Slots, job: Job) -> Slots | None:
+        """Return the shard in which ``job`` holds a slot of its own generation, if any does.
+
+        It reads every shard, so it is asked only where a grant may have chosen any of them.
+        """
+        key = holder_key(job.id)
+        for shard in slots.shards:
+            number = self.view(shard, 0).record.holders.get(key)
+            if number is not None and generation_of(number) == job.generation:
+                return shard
+        return None
+
+    def fair_rank(self, slots: Slots, job: Job) -> int:
+        """Return the rank of a job that begins to wait for a limit with a fair order.
+
+        Where others of its tenant come at the same time again and again, it is that of the last.
+        """
+        key = share_key(slots.limit.digest16, job.tenant)
+        virtual_time = self.view(slots, 0).record.virtual_time
+        item = self.side_items.read_item(key)
+        for _ in range(MAX_SHARE_RACES):
+            write = self.side_items.write_item(
+                share_write(key, item, virtual_time, self.clock.now())
+            )
+            item = write.item
+            if write.is_applied and item is not None:
+                return rank_given(item)
+        return virtual_time if item is None else rank_given(item)
+
+    def take(self, slots: Slots, view: SlotsView, job: Job, rank: int | None = None) -> bool:
+        """Take a free slot for ``job``, or renew its own of an older generation.
+
+        ``rank``: that of a waiter that is given the slot.
+        """
+        now = self.clock.now()
+        holder = _holder(job, now)
+        self._name_holder(slots, job, holder, now)
+        if not view.record.is_stored:
+            return self._holds(create(slots.partition, holder, slots.label, now), holder)
+        return self._holds(take(slots.partition, holder, slots.share, now, rank), holder)
+
+    def replace(self, slots: Slots, replaced: Replace, job: Job) -> bool:
+        """Take the slot of a dead holder for ``job``."""
+        now = self.clock.now()
+        holder = _holder(job, now)
+        self._name_holder(slots, job, holder, now)
+        return self._holds(
+            replace_holder(slots.partition, replaced, holder, slots.share, now), holder
+        )
+
+    def drop(self, slots: Slots, dropped: Drop) -> bool:
+        """Remove a dead holder, if it is as it was seen."""
+        return self.side_items.write_item(drop(slots.partition, dropped)).is_applied
+
+    def free(self, slots: Slots, job: Job) -> bool:
+        """Give back the slot of a generation of ``job`` that ended."""
+        return self.side_items.write_item(
+            free(slots.partition, _holder(job, self.clock.now()))
+        ).is_applied
+
+    def hand_off(self, slots: Slots, ended: Job, to: Job, rank: int) -> bool:
+        """Give the slot of a generation of ``ended`` to a waiter."""
+        now = self.clock.now()
+        holder = _holder(to, now)
+        self._name_holder(slots, to, holder, now)
+        update = hand_off(slots.partition, _holder(ended, now), holder, rank, slots.share, now)
+        return self._holds(update, holder)
+
+    def put_waiter(self, slots: Slots, job: Job, rank: int) -> None:
+        """Put the waiter record of a job that is about to park."""
+        keep_until = self.clock.now() + WAITERS_KEPT
+        self.side_items.write_item(
+            put_waiter(slots.partition, rank, job.id, job.generation, keep_until)
+        )
+
+    def put_seat(
+        self, slots: Slots, seat: int, job: Job, rank: int, replaced: Waiter | None
+    ) -> bool:
+        """Put the waiter record of a job in a seat; whether the job has it."""
+        waiter = Waiter(rank, holder_key(job.id), job.generation, job.id, seat)
+        keep_until = self.clock.now() + WAITERS_KEPT
+        write = self.side_items.write_item(
+            put_seat(slots.partition, seat, waiter, replaced, keep_until)
+        )
+        return write.is_applied or is_seated(write.item, waiter)
+
+    def count_waiting(self, slots: Slots, limit: int) -> int:
+        """Count the waiter records of a shard: exactly up to ``limit``."""
+        prefixes = (WAITER_PREFIX, SEAT_PREFIX) if slots.seats else (WAITER_PREFIX,)
+        counts = [
+            self.side_items.count_items(slots.partition, prefix=prefix, limit=limit)
+            for prefix in prefixes
+        ]
+        return sum(counts)
+
+    def holding_jobs(self, slots: Slots) -> Sequence[Job]:
+        """Return the jobs that hold the slots of a shard and have not ended."""
+        record = self.view(slots, 0).record
+        ids = [job_id for one in record.holders if (job_id := self.job_id_of(slots, one))]
+        found = self.jobs.get_many(ids) if ids else {}
+        return [job for job in found.values() if not job.status.is_final]
+
+    def delete_waiter(self, slots: Slots, waiter: Waiter) -> None:
+        """Delete a waiter record, if it is as it was read."""
+        self.side_items.write_item(delete_waiter(slots.partition, waiter))
+
+    def delete_own_waiter(self, slots: Slots, job: Job, rank: int) -> None:
+        """Delete the waiter record of a job, of its generation or an older one."""
+        if slots.seats:
+            key = holder_key(job.id)
+            for waiter in self.view(slots).waiters:
+                is_own = waiter.holder == key and waiter.generation <= job.generation
+                if is_own and waiter.seat is not None:
+                    self.delete_waiter(slots, waiter)
+        self.side_items.write_item(delete_own_waiter(slots.partition, rank, job.id, job.generation))
+
+    def dead_among(
+        self, slots: Slots, record: SlotsRecord, holders: Sequence[str]
+    ) -> tuple[str, ...]:
+        """Look holders up and return those that are dead. One whose job is not known is alive."""
+        ids = {holder: self.job_id_of(slots, holder) for holder in holders}
+        wanted = [job_id for job_id in ids.values() if job_id is not None]
+        if not wanted:
+            return ()
+        found = self.jobs.get_many(wanted)
+        dead = []
+        for holder, job_id in ids.items():
+            if job_id is None or job_id in found.newer:
+                continue
+            generation = record.generation_of(holder)
+            if is_dead_holder(found.get(job_id), generation, slots.holds):
+                dead.append(holder)
+        return tuple(dead)
+
+    def _holds(self, update: SideItemUpdate, holder: Holder) -> bool:
+        """Make a write; whether the holder has its slot by it."""
+        write = self.side_items.write_item(update)
+        return write.is_applied or holds_number(write.item, holder)
+
+    def _name_holder(self, slots: Slots, job: Job, holder: Holder, now: datetime) -> None:
+        """Put the record of a holder whose key is a digest, so that it can be looked up."""
+        if holder.key == job.id:
+            return
+        self.side_items.write_item(
+            SideItemUpdate(
+                key=_holder_record(slots, holder.key),
+                sets={HOLDER_JOB: job.id},
+                keep_until=now + WAITERS_KEPT,
+            )
+        )
+
+    def job_id_of(self, slots: Slots, holder: str) -> str | None:
+        """Return the id of a holder's job; ``None`` where only a digest of it is known."""
+        if not holder.startswith(DIGEST_PREFIX):
+            return holder
+        record = self.side_items.read_item(_holder_record(slots, holder))
+        return record.text(HOLDER_JOB) if record is not None else None
+
+
+def _holder(job: Job, now: datetime) -> Holder:
+    return Holder(holder_key(job.id), job.generation, slot_number(job.generation, now))
+
+
+def _holder_record(slots: Slots, holder: str) -> SideKey:
+    return SideKey(slots.partition, HOLDER_PREFIX + holder.removeprefix(DIGEST_PREFIX))

@@ -1,0 +1,56 @@
+"""What a job that is parked for a slot waits for, as it is shown: the limit, the key, its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.pauses import Waiting
+from hourhand.domain.jobs.waiting import MAX_POSITION, WaitKind, holder_key
+from hourhand.domain.limits.declarations import Concurrency
+from hourhand.services.limits.job_limits import JobLimits
+from hourhand.services.limits.slot_tables import Slots, SlotTables
+from hourhand.services.limits.wait_queues import is_parked_for
+
+
+@dataclass(frozen=True, slots=True)
+class SlotWaits:
+    """Shows the waits of parked jobs."""
+
+    limits: JobLimits
+    tables: SlotTables
+
+    def in_list(self, job: Job) -> Waiting:
+        """Return what a job in a listing waits for; reads nothing."""
+        waiting = Waiting(kind=WaitKind.SLOT, since=job.enqueued_at)
+        waited_for = self.limits.waited_for(job)
+        if waited_for is None:
+            return waiting
+        name, limit = waited_for
+        most = limit.max if isinstance(limit, Concurrency) else None
+        return replace(waiting, limit=name, max_running=most)
+
+    def in_full(self, job: Job) -> Waiting:
+        """Return what one job waits for, with the key of the limit and the job's place.
+
+        The place is given up to `MAX_POSITION`. Raises `Unavailable`.
+        """
+        limit = next((one for one in self.limits.of(job) if is_parked_for(one, job)), None)
+        slots = self.tables.slots_of(limit) if limit is not None else None
+        if limit is None or slots is None:
+            return self.in_list(job)
+        return Waiting(
+            kind=WaitKind.SLOT,
+            limit=limit.name,
+            key=limit.text,
+            since=job.enqueued_at,
+            position=self._position(slots, job),
+            max_running=slots.max,
+        )
+
+    def _position(self, slots: Slots, job: Job) -> int | None:
+        """Return the place of a parked job among those of all shards, up to `MAX_POSITION`."""
+        views = [self.tables.view(shard, MAX_POSITION) for shard in slots.shards]
+        first = sorted(waiter for view in views for waiter in view.waiters)[:MAX_POSITION]
+        keys, own = [waiter.holder for waiter in first], holder_key(job.id)
+        return keys.index(own) + 1 if own in keys else None

@@ -1,0 +1,293 @@
+"""How slots pass from jobs that end to jobs that wait.
+
+Two rules keep a waiter from being forgotten. A job that parks reads its queue again after it
+parked. A component that ends a generation frees its slots after the write that ends it, and reads
+the queue again after it freed them. So one of the two sees the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import partial
+
+from hourhand.domain.jobs.job import TICK, Job, JobStatus
+from hourhand.domain.jobs.transitions import unpark
+from hourhand.domain.jobs.waiting import WaitKind, WaitsFor, holder_key
+from hourhand.domain.limits.job_limits import JobLimit
+from hourhand.domain.limits.shards import other_shard
+from hourhand.domain.limits.slots import (
+    Drop,
+    Replace,
+    SlotsRecord,
+    after_look_up,
+    holders_to_look_up,
+    last_number,
+)
+from hourhand.domain.limits.waiters import MAX_STRAY_RECORDS, Waiter, WaiterState, state_of
+from hourhand.domain.ticks.timings import Timings
+from hourhand.ports.queues import Queues
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.due import AT_ONCE, DueJobs, outgoing_of
+from hourhand.services.limits.job_limits import JobLimits
+from hourhand.services.limits.slot_tables import Slots, SlotsView, SlotTables
+from hourhand.services.optional import reason_of
+
+A_SLOT_IS_FREE = "a slot is free"
+
+MAX_GRANTS = 50
+"""How many waiters one call grants a slot; the sweep grants further ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class _First:
+    """The first waiter that is worth a slot, with its job."""
+
+    waiter: Waiter
+    job: Job
+
+
+class _Grant(Enum):
+    """What came of a grant. After ``CHANGED`` the slots are read again."""
+
+    GRANTED = auto()
+    CHANGED = auto()
+    FULL = auto()
+
+    @classmethod
+    def of(cls, is_granted: bool) -> _Grant:
+        """Return what a write means: one that is refused lost a race."""
+        return cls.GRANTED if is_granted else cls.CHANGED
+
+
+@dataclass(frozen=True, slots=True)
+class WaitQueues:
+    """Grants slots to waiters, and hands off those of jobs that ended."""
+
+    limits: JobLimits
+    tables: SlotTables
+    due: DueJobs
+    queues: Queues
+    timings: Timings
+    telemetry: Telemetry
+
+    def release(self, slots: Slots, ended: Job, *, may_stay: bool = True) -> None:
+        """Hand off, or free, the slot that the ended generation of ``ended`` has of a limit.
+
+        ``may_stay``: in a lazy limit, a slot for which no job waits is left to the next job.
+
+        Safe to repeat: a second call finds no slot of that generation, and rechecks the queue.
+        """
+        view = self.tables.view(slots)
+        if not holds_until(view.record, ended):
+            self.recheck(slots)
+            return
+        first, view = self._first(slots, view)
+        if first is not None and self._hand_off(slots, ended, first):
+            self.recheck(slots)
+            return
+        if first is None and self._hand_to_other_shard(slots, ended):
+            self.recheck(slots)
+            return
+        if may_stay and slots.concurrency.is_lazy and not view.waiters:
+            # The ended job stays as a dead holder, which the next job replaces: one write less.
+            return
+        self.tables.free(slots, ended)
+        self.recheck(slots)
+
+    def release_all(self, slots: Slots, ended: Job, noted: int | None) -> None:
+        """Release the slot of ``ended`` in the shard that its claim ``noted``, or where it is.
+
+        A job that was parked may have been granted a slot of any shard, which no claim has noted.
+        """
+        place = own_place(slots.limit, ended)
+        if place is not None:
+            self.tables.delete_own_waiter(slots.at(place[0]), ended, place[1])
+        is_sure = noted is not None and ended.status is JobStatus.RUNNING
+        if is_sure or len(slots.shards) == 1:
+            self.release(slots.at(noted or 0), ended)
+            return
+        for one in slots.shards:
+            if holds_until(self.tables.view(one, 0).record, ended):
+                self.release(one, ended)
+            elif one.shard == noted or (place is not None and one.shard == place[0]):
+                self.recheck(one)
+
+    def free(self, slots: Slots, job: Job) -> bool:
+        """Give the slot of a job that ended DEAD to the next; whether the job had one."""
+        held = [one for one in slots.shards if holds_until(self.tables.view(one, 0).record, job)]
+        for one in held:
+            self.release(one, job, may_stay=False)
+        return bool(held)
+
+    def recheck(self, slots: Slots, me: Job | None = None, *, across: bool = False) -> int:
+        """Grant free slots to the first waiters, until none is free or no job waits.
+
+        Returns how many were granted one. No message is sent to ``me``: its worker goes on at once.
+        ``across``: free slots of other shards are granted, too.
+        """
+        granted = 0
+        for _ in range(MAX_GRANTS):
+            first, view = self._first(slots, self.tables.view(slots), me)
+            if first is None:
+                break
+            grant = self._grant(slots, view, first)
+            if grant is _Grant.FULL and across:
+                grant = self._grant_across(slots, first)
+            if grant is _Grant.FULL:
+                break
+            if grant is _Grant.GRANTED:
+                granted += 1
+                self._wake(slots, first, me)
+        return granted
+
+    def send(self, job: Job) -> None:
+        """Send the message of a parked job: it holds its slot, or must be judged anew.
+
+        Its own item is not written, unless its entry was put off: the claim clears what it waits
+        for. Raises nothing; the sweep sends what SQS did not accept.
+        """
+        now = self.tables.clock.now()
+        if job.due_at is not None and job.due_at > now:
+            # A lost attempt must be found in a current bucket.
+            self.due.move(job, AT_ONCE, partial(unpark, reason=A_SLOT_IS_FREE), TICK)
+            return
+        try:
+            [failure] = self.queues.send([outgoing_of(job, now, self.timings.delay_rounding)])
+        except Exception as error:  # noqa: BLE001 - the slot is granted, whatever this was
+            failure = reason_of(error)
+        if failure is not None:
+            self.telemetry.warning(
+                "SQS did not accept the message of a job that got a slot. The sweep sends it.",
+                job_id=job.id,
+                reason=failure,
+            )
+            self.telemetry.count("send_failures")
+            return
+        self.telemetry.count("slots_granted")
+
+    def _first(
+        self, slots: Slots, view: SlotsView, me: Job | None = None
+    ) -> tuple[_First | None, SlotsView]:
+        """Return the first waiter that can be granted a slot, and the view that shows it.
+
+        Records that are worth nothing are deleted on the way.
+        """
+        for _ in range(MAX_STRAY_RECORDS):
+            if not view.waiters:
+                return None, view
+            waiter = view.waiters[0]
+            job = self.tables.jobs.get(waiter.job_id)
+            state = state_of(
+                waiter,
+                job,
+                is_parked=job is not None and self._is_parked(slots, job),
+                record=view.record,
+                now=self.tables.clock.now(),
+            )
+            if job is None or state is WaiterState.STRAY:
+                self.tables.delete_waiter(slots, waiter)
+            elif state is WaiterState.WAITS:
+                return _First(waiter, job), view
+            elif state is WaiterState.ON_ITS_WAY:
+                # Its worker is about to park it, and rechecks the queue itself.
+                return None, view
+            else:
+                # It holds its slot already; or it has expired, and its worker ends it.
+                self._wake(slots, _First(waiter, job), me)
+            view = self.tables.view(slots)
+        return None, view
+
+    def _is_parked(self, slots: Slots, job: Job) -> bool:
+        """Whether a waiter, maybe of another handler, is parked for this limit."""
+        waited_for = self.limits.waited_for(job)
+        return waited_for is not None and waited_for[0] == slots.limit.name
+
+    def _hand_off(
+        self, slots: Slots, ended: Job, first: _First, queue: Slots | None = None
+    ) -> bool:
+        """Give the slot of ``ended`` to a waiter of its shard, or of the shard ``queue``."""
+        if not self.tables.hand_off(slots, ended, first.job, first.waiter.rank):
+            return False
+        self._wake(queue or slots, first, None)
+        return True
+
+    def _hand_to_other_shard(self, slots: Slots, ended: Job) -> bool:
+        """Give the slot of ``ended`` to a waiter of another shard, of which one is drawn."""
+        drawn = other_shard(ended.id, ended.generation, slots.shard, slots.max)
+        if slots.seats:
+            # Seats are counted over the whole limit, so they are in its first shard.
+            drawn = 0 if slots.shard else None
+        if drawn is None:
+            return False
+        queue = slots.at(drawn)
+        first, _ = self._first(queue, self.tables.view(queue))
+        return first is not None and self._hand_off(slots, ended, first, queue)
+
+    def _grant_across(self, slots: Slots, first: _First) -> _Grant:
+        """Give the first waiter of a shard that is full a free slot of another one."""
+        for other in slots.shards:
+            view = self.tables.view(other, 1)
+            is_free = view.record.free(other.share) > 0 and not view.waiters
+            if other.shard != slots.shard and is_free:
+                return _Grant.of(self.tables.take(other, view, first.job))
+        return _Grant.FULL
+
+    def _grant(self, slots: Slots, view: SlotsView, first: _First) -> _Grant:
+        """Give the first waiter a free slot, or that of a dead holder."""
+        if view.record.free(slots.share) > 0:
+            return _Grant.of(self.tables.take(slots, view, first.job, first.waiter.rank))
+        writes = self.writes_for_dead(slots, view, first.job.id)
+        for write in writes:
+            if isinstance(write, Replace):
+                return _Grant.of(self.tables.replace(slots, write, first.job))
+            self.tables.drop(slots, write)
+        return _Grant.CHANGED if writes else _Grant.FULL
+
+    def writes_for_dead(
+        self, slots: Slots, view: SlotsView, job_id: str, *, waits_behind: bool = False
+    ) -> tuple[Drop | Replace, ...]:
+        """Look holders up, and return what is to be written about those that are dead."""
+        holders = holders_to_look_up(
+            view.record,
+            holder=holder_key(job_id),
+            limit_max=slots.concurrency.max,
+            now=self.tables.clock.now(),
+            lease=self.timings.job_lease,
+        )
+        dead = self.tables.dead_among(slots, view.record, holders)
+        return after_look_up(view.record, dead, share=slots.share, waits_behind=waits_behind)
+
+    def _wake(self, slots: Slots, first: _First, me: Job | None) -> None:
+        """Send a job that was granted a slot, then delete its waiter record."""
+        if me is None or first.job.id != me.id:
+            self.send(first.job)
+        self.tables.delete_waiter(slots, first.waiter)
+
+
+def wait_for(slots: Slots, rank: int) -> WaitsFor:
+    """Return what a job waits for that is parked in the queue of a shard."""
+    return WaitsFor(WaitKind.SLOT, str(slots.limit.position), slots.shard, rank)
+
+
+def holds_until(record: SlotsRecord, ended: Job) -> bool:
+    """Whether a job has a slot of the generation that ended, or of an older one."""
+    number = record.holders.get(holder_key(ended.id))
+    return number is not None and number <= last_number(ended.generation)
+
+
+def is_parked_for(limit: JobLimit, job: Job) -> bool:
+    """Whether a job is parked for this limit."""
+    waits_for = job.waits_for
+    return (
+        waits_for is not None
+        and waits_for.kind is WaitKind.SLOT
+        and waits_for.limit == str(limit.position)
+    )
+
+
+def own_place(limit: JobLimit, job: Job) -> tuple[int, int] | None:
+    """Return shard and rank of a job's waiter record; ``None``: it is not parked for the limit."""
+    if job.waits_for is None or not is_parked_for(limit, job):
+        return None
+    return job.waits_for.shard, job.waits_for.rank
