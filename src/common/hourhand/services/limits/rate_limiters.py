@@ -1,0 +1,168 @@
+"""The states of rate limits: reads, and the writes by which jobs get their start times.
+
+Every method may raise `Unavailable`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from hourhand.domain.ids import digest10
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.limits.declarations import Rate
+from hourhand.domain.limits.job_limits import JobLimit
+from hourhand.domain.limits.rate_writes import (
+    Pass,
+    RateWrite,
+    gate_write,
+    hold_write,
+    is_too_far,
+    rate_key,
+    read_state,
+    reserve_write,
+    start_write,
+    time_given,
+)
+from hourhand.domain.limits.rates import (
+    EARLY_START,
+    Bounds,
+    LimiterState,
+    Pace,
+    bounds_at,
+    has_line,
+    pace_of,
+    rate_shards,
+)
+from hourhand.domain.limits.windows import Windows
+from hourhand.domain.side_items import SideKey
+from hourhand.ports.clock import Clock
+from hourhand.ports.side_item_store import SideItemStore
+from hourhand.services.limits.known_overrides import KnownOverrides
+
+MAX_RACES = 5
+"""Writes of a state that other jobs move meanwhile; then the message is hidden for a while."""
+
+
+Decide: TypeAlias = Callable[[SideKey, LimiterState, int, Bounds, datetime], RateWrite]
+"""A function of `hourhand.domain.limits.rate_writes`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limiter:
+    """A rate limit as it concerns one job: the shard that its id draws, and what it costs."""
+
+    limit: JobLimit
+    rate: Rate
+    key: SideKey
+    pace: Pace
+    cost_us: int
+
+    @property
+    def windows(self) -> Windows | None:
+        """How it counts, if it counts starts in windows."""
+        return Windows(self.rate) if self.rate.exact or self.rate.window is not None else None
+
+    def has_line(self, state: LimiterState, bounds: Bounds) -> bool:
+        """Whether a job must reserve a start time before it asks for slots."""
+        windows = self.windows
+        return has_line(state, bounds) if windows is None else windows.has_line(state, bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a job got: ``at``, when it may start, and whether it has passed the gate by then."""
+
+    gives: Pass
+    at: datetime
+
+
+class TooFar(Exception):
+    """No start time can be reserved: the line is longer than any job waits, or than this one."""
+
+
+class Crowded(Exception):
+    """Other jobs moved the state before every write."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimiters:
+    """Reads and writes rate limiter states."""
+
+    side_items: SideItemStore
+    clock: Clock
+    overrides: KnownOverrides
+
+    def of(self, limit: JobLimit, job: Job) -> Limiter | None:
+        """Return the limiter of a limit for a job; ``None`` for a limit that is no rate.
+
+        A rate that counts retries alone is none for a first attempt.
+        """
+        rate = limit.limit
+        if not isinstance(rate, Rate) or (rate.on == "retry" and job.attempt == 0):
+            return None
+        count = self.overrides.max_of(limit, rate.count)
+        rate = replace(rate, count=count)
+        shard = int.from_bytes(digest10("rate shard", job.id)) % rate_shards(rate)
+        pace = pace_of(rate)
+        return Limiter(limit, rate, rate_key(limit.digest16, shard), pace, pace.taking(limit.cost))
+
+    def has_line(self, limiter: Limiter) -> bool:
+        """Whether a job must reserve a start time. The read may lag: the writes decide."""
+        item = self.side_items.read_item(limiter.key, is_consistent=False)
+        return limiter.has_line(read_state(item), bounds_at(self.clock.now(), limiter.pace))
+
+    def start(self, limiter: Limiter, job: Job) -> Given:
+        """Start a job that has reserved nothing; if a line came up, reserve a start time.
+
+        Raises `TooFar` and `Crowded`.
+        """
+        decide = start_write if limiter.windows is None else limiter.windows.start_write
+        return self._write(limiter, job, decide, is_bound=True)
+
+    def reserve(self, limiter: Limiter, job: Job) -> Given:
+        """Reserve a start time for a job. Raises `TooFar` and `Crowded`."""
+        decide = reserve_write if limiter.windows is None else limiter.windows.reserve_write
+        return self._write(limiter, job, decide, is_bound=True)
+
+    def pass_gate(self, limiter: Limiter, job: Job) -> Given:
+        """Let a job pass that came back at its start time, or send it back. Raises `Crowded`."""
+        decide = gate_write if limiter.windows is None else limiter.windows.gate_write
+        return self._write(limiter, job, decide)
+
+    def hold(self, limiter: Limiter, until: datetime) -> None:
+        """Let no job start before ``until``. One that other jobs move meanwhile is left."""
+        state = read_state(self.side_items.read_item(limiter.key))
+        for _ in range(MAX_RACES):
+            # The gate lets jobs start a burst before it: so much further it must move.
+            held = until + timedelta(microseconds=limiter.pace.tolerance_us) + EARLY_START
+            update = hold_write(limiter.key, state, held, self.clock.now())
+            if update is None:
+                return
+            made = self.side_items.write_item(update)
+            if made.is_applied:
+                return
+            state = read_state(made.item)
+
+    def _write(
+        self, limiter: Limiter, job: Job, decide: Decide, *, is_bound: bool = False
+    ) -> Given:
+        """Make the write that ``decide`` returns for the state as it stands.
+
+        ``is_bound``: a start time beyond the longest wait is not reserved.
+        """
+        state = read_state(self.side_items.read_item(limiter.key))
+        for _ in range(MAX_RACES):
+            now = self.clock.now()
+            bounds = bounds_at(now, limiter.pace, job.expires_at)
+            if is_bound and is_too_far(state, bounds):
+                raise TooFar
+            write = decide(limiter.key, state, limiter.cost_us, bounds, now)
+            made = self.side_items.write_item(write.update)
+            state = read_state(made.item)
+            if made.is_applied:
+                at = time_given(write, state, limiter.cost_us, limiter.pace, bounds)
+                return Given(write.gives, at)
+        raise Crowded

@@ -1,0 +1,180 @@
+"""The rules of the admission check that keep rate limits.
+
+A job that finds a line reserves a start time *before* it asks for slots, and passes the gate
+*after* it holds every slot. So no job holds a slot while it waits for a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from hourhand.domain.jobs.job import ErrorInfo, Job
+from hourhand.domain.jobs.transitions import change
+from hourhand.domain.jobs.waiting import Reservation
+from hourhand.domain.limits.rate_writes import Pass
+from hourhand.domain.limits.rates import PAID_FOR
+from hourhand.ports.job_store import Applied
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.due import DueJobs
+from hourhand.services.jobs.execution import Candidate, Deferred
+from hourhand.services.limits.job_limits import JobLimits
+from hourhand.services.limits.rate_limiters import Crowded, Given, Limiter, RateLimiters, TooFar
+
+ASK_AGAIN = timedelta(seconds=5)
+"""How long the message of a job is hidden that changed while its time was reserved, or that lost
+every race for a start time."""
+
+TOO_LONG = "RateLimitTooLong"
+"""The error of a job whose start time would be more than 30 days away."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateWaits:
+    """Finds the rate limits of a job, and moves it to the start time that it got."""
+
+    limits: JobLimits
+    limiters: RateLimiters
+    due: DueJobs
+    telemetry: Telemetry
+    worker: str
+
+    def job_of(self, candidate: Candidate) -> Job | None:
+        """Return the job to be judged; ``None``: the claim is refused, or it ends the job."""
+        job, now = candidate.job(), self.limiters.clock.now()
+        if job is None or candidate.error is not None:
+            return None
+        return None if job.expires_at is not None and job.expires_at <= now else job
+
+    def of(self, job: Job) -> list[Limiter]:
+        """Return the rate limiters of a job, in the order of the installation."""
+        found = (self.limiters.of(limit, job) for limit in self.limits.of(job))
+        return [limiter for limiter in found if limiter is not None]
+
+    def reserve(
+        self, candidate: Candidate, job: Job, limiters: Sequence[Limiter]
+    ) -> Deferred | None:
+        """Reserve a start time at every limiter, and move the job to the latest of them."""
+        given: list[tuple[Limiter, Given]] = []
+        for limiter in limiters:
+            try:
+                given.append((limiter, self.limiters.reserve(limiter, job)))
+            except TooFar:
+                return self.end_too_far(candidate, job, limiter)
+            except Crowded:
+                return Deferred(ASK_AGAIN)
+        return self.move(job, given)
+
+    def move(self, job: Job, given: Sequence[tuple[Limiter, Given]]) -> Deferred:
+        """Move a job to the latest time that it got. The move releases the slots that it has."""
+        at = max(each.at for _, each in given)
+        # A gate that was passed long before that time must be passed again.
+        paid = frozenset(
+            limiter.limit.position
+            for limiter, each in given
+            if each.gives is not Pass.RESERVE and each.at + PAID_FOR >= at
+        )
+        names = ", ".join(limiter.limit.name for limiter, _ in given)
+        sets = {"reservation": Reservation(at, paid)}
+        build = partial(change, sets=sets, reason=f"the rate of {names} is reached")
+        result = self.due.move(job, at, build, self.worker)
+        if not isinstance(result, Applied):
+            return Deferred(ASK_AGAIN)
+        self.telemetry.count("starts_reserved")
+        return Deferred()
+
+    def end_too_far(self, candidate: Candidate, job: Job, limiter: Limiter) -> Deferred | None:
+        """End a job for which no start time is left: EXPIRED at its expiry, else DEAD."""
+        if job.expires_at is not None:
+            # It would start after its expiry: it ends EXPIRED then, and wastes no start time.
+            reason = f"the rate of {limiter.limit.name} has no start before it expires"
+            build = partial(change, sets={}, reason=reason)
+            self.due.move(job, job.expires_at, build, self.worker)
+            return Deferred()
+        message = f"The rate limit {limiter.limit.name} has no start within 30 days."
+        candidate.error = ErrorInfo(type=TOO_LONG, message=message, retryable=False)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class LineRule:
+    """Implements the `StartRule` of the lines: comes before the rule of slots."""
+
+    waits: RateWaits
+
+    def admit(self, candidate: Candidate) -> Deferred | None:
+        """Let a job reserve a start time where others did before it. Raises `Unavailable`."""
+        job = self.waits.job_of(candidate)
+        if job is None or job.reservation is not None or job.waits_for is not None:
+            return None
+        limiters = self.waits.of(job)
+        if not any(self.waits.limiters.has_line(one) for one in limiters):
+            return None
+        return self.waits.reserve(candidate, job, limiters)
+
+
+@dataclass(frozen=True, slots=True)
+class GateRule:
+    """Implements the `StartRule` of the gates: comes after the rule of slots, before the claim."""
+
+    waits: RateWaits
+
+    def admit(self, candidate: Candidate) -> Deferred | None:
+        """Let a job pass every gate, or send it back with a start time. Raises `Unavailable`."""
+        job = self.waits.job_of(candidate)
+        if job is None:
+            return None
+        limiters = self.waits.of(job)
+        if not limiters:
+            return None
+        if job.reservation is None:
+            return self._start(candidate, job, limiters)
+        return self._come_back(job, job.reservation, limiters)
+
+    def _start(
+        self, candidate: Candidate, job: Job, limiters: Sequence[Limiter]
+    ) -> Deferred | None:
+        """Start a job that reserved nothing, unless a line came up meanwhile."""
+        given: list[tuple[Limiter, Given]] = []
+        for limiter in limiters:
+            try:
+                got = self.waits.limiters.start(limiter, job)
+            except TooFar:
+                return self.waits.end_too_far(candidate, job, limiter)
+            except Crowded:
+                return Deferred(ASK_AGAIN)
+            given.append((limiter, got))
+            if got.gives is not Pass.START:
+                return self.waits.move(job, given)
+        self._wait_until(max(got.at for _, got in given))
+        return None
+
+    def _come_back(
+        self, job: Job, reservation: Reservation, limiters: Sequence[Limiter]
+    ) -> Deferred | None:
+        """Let a job pass the gates that came back at its time, or send it back once more."""
+        now = self.waits.limiters.clock.now()
+        is_paid = now <= reservation.at + PAID_FOR
+        given: list[tuple[Limiter, Given]] = []
+        for limiter in limiters:
+            if is_paid and limiter.limit.position in reservation.paid:
+                given.append((limiter, Given(Pass.GATE, reservation.at)))
+                continue
+            try:
+                got = self.waits.limiters.pass_gate(limiter, job)
+            except Crowded:
+                return Deferred(ASK_AGAIN)
+            given.append((limiter, got))
+            if got.gives is not Pass.GATE:
+                return self.waits.move(job, given)
+        self._wait_until(max(got.at for _, got in given))
+        return None
+
+    def _wait_until(self, starts_at: datetime) -> None:
+        """Wait out a start that is at most two seconds away."""
+        clock = self.waits.limiters.clock
+        rest = starts_at - clock.now()
+        if rest > timedelta(0):
+            clock.sleep(rest.total_seconds())

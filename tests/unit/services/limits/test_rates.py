@@ -1,0 +1,395 @@
+"""Rate limits: when jobs start, and what a wait for a start time costs and keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from hourhand.domain.jobs.job import EventKind, Job, JobStatus, Outcome
+from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
+from hourhand.domain.limits.overrides import LimitChanges
+from hourhand.domain.limits.rates import LONGEST_WAIT
+from hourhand.domain.side_items import SideItemUpdate
+from hourhand.domain.times import rfc3339
+from hourhand.memory import START
+from hourhand.ports.handler_directory import HandlerInfo
+from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.ports.side_item_store import SideItemWrite
+from hourhand.services.limits.rates_rule import TOO_LONG
+from tests.world.limits import holders, limited, while_one_runs
+from tests.world.runs import fail, succeed
+from tests.world.world import World
+
+SECOND = timedelta(seconds=1)
+
+
+def starts(world: World) -> list[datetime]:
+    return sorted(run.started_at for run in world.runs)
+
+
+def seconds(world: World) -> list[float]:
+    """Return when handlers started, in seconds since the beginning."""
+    return [round((at - START).total_seconds(), 1) for at in starts(world)]
+
+
+def pass_time(world: World, length: float, step: float = 0.5, **how: Any) -> None:
+    """Let time pass, and work off what is due."""
+    end = world.clock.monotonic() + length
+    while world.clock.monotonic() < end:
+        world.deliver(**how)
+        world.advance(step)
+
+
+def most_in(times: Sequence[datetime], window: timedelta) -> int:
+    """Return how many of the times lie in any window, half open."""
+    return max(sum(begin <= at < begin + window for at in times) for begin in times)
+
+
+def paced(*limits: Limit, count: int = 10, **body: Any) -> World:
+    """Return a world with so many jobs, in the order of their due times."""
+    world = limited(*limits)
+    for number in range(count):
+        world.submit(id=f"job-{number}", **body)
+        world.advance(0.001)
+    return world
+
+
+# --- when jobs start ---
+
+
+def test_a_burst_starts_at_once_and_the_others_at_the_rate() -> None:
+    world = paced(Rate(60, per=60, burst=3))
+    pass_time(world, 15)
+    # Three at once; two are waited for; the others come back at their times.
+    assert seconds(world)[:3] == pytest.approx([0, 0, 0], abs=0.1)
+    gaps = [later - sooner for sooner, later in pairwise(starts(world)[2:])]
+    assert len(starts(world)) == 10
+    assert min(gaps) >= 0.5 * SECOND
+    assert starts(world)[-1] - starts(world)[2] >= 7 * SECOND
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [
+        Rate(10, per=10, burst=1),
+        Rate(20, per=10, burst=5),
+        Rate(3, per=10),
+        Rate(600, per=2, burst=300),
+    ],
+    ids=["leaky", "burst", "slow", "sharded"],
+)
+def test_no_period_has_more_starts_than_the_rate_and_a_burst(rate: Rate) -> None:
+    world = paced(rate, count=24)
+    pass_time(world, 85, 1)
+    assert len(starts(world)) == 24
+    allowed = rate.count + rate.burst_size
+    assert most_in(starts(world), timedelta(seconds=rate.per)) <= allowed
+
+
+def test_a_job_waits_once_and_keeps_no_slot_meanwhile() -> None:
+    world = paced(Rate(6, per=60, burst=1), Concurrency(1), count=2)
+    pass_time(world, 1)
+    job = world.job("job-1")
+    assert job.reservation is not None
+    assert job.reservation.at == job.due_at
+    assert job.waits_for is None
+    assert "job-1" not in holders(world)
+    assert job.history[-1].reason == "the rate of greet.1 is reached"
+    generation = job.generation
+    pass_time(world, 12)
+    job = world.job("job-1")
+    assert (job.status, job.generation) == (JobStatus.SUCCEEDED, generation)
+    assert job.reservation is None
+
+
+def test_each_key_has_a_rate_of_its_own() -> None:
+    world = limited(Rate(6, per=60, burst=1, key="tenant"))
+    for tenant in ("acme", "globex", "acme"):
+        world.submit(tenant=tenant)
+    world.deliver()
+    assert len(starts(world)) == 2
+
+
+def test_handlers_share_a_rate_by_its_name() -> None:
+    shared = Rate(6, per=60, burst=1, name="stripe")
+    world = World(
+        handlers=(
+            HandlerInfo(name="greet", limits=(shared,)),
+            HandlerInfo(name="other", limits=(shared,)),
+        )
+    )
+    world.submit()
+    world.submit(handler="other")
+    world.deliver()
+    assert len(starts(world)) == 1
+    pass_time(world, 11)
+    assert len(starts(world)) == 2
+
+
+def test_of_two_rates_the_slower_decides_and_both_are_kept() -> None:
+    world = paced(Rate(60, per=60, burst=1), Rate(6, per=60, burst=1), count=4)
+    pass_time(world, 45)
+    assert len(starts(world)) == 4
+    assert most_in(starts(world), 10 * SECOND) == 1
+
+
+def test_jobs_that_come_back_late_together_keep_the_rate() -> None:
+    world = paced(Rate(10, per=10, burst=2), count=30)
+    pass_time(world, 2)
+    # No worker runs until all of them are due.
+    world.advance(40)
+    pass_time(world, 60, 0.5)
+    assert len(starts(world)) == 30
+    assert most_in(starts(world), 10 * SECOND) <= 12
+
+
+def test_a_rate_that_counts_retries_lets_every_first_attempt_start() -> None:
+    world = paced(
+        Rate(6, per=60, burst=1, on="retry"),
+        count=3,
+        retry={"max_attempts": 2, "base_seconds": 1, "jitter": "none"},
+    )
+    world.deliver(fail)
+    assert len(starts(world)) == 3
+    world.advance(2)
+    world.deliver()
+    assert len(starts(world)) == 4
+
+
+def test_each_attempt_is_a_start() -> None:
+    world = limited(Rate(6, per=60, burst=1))
+    world.submit(id="one", retry={"max_attempts": 2, "base_seconds": 1, "jitter": "none"})
+    world.deliver(fail)
+    pass_time(world, 5)
+    assert len(starts(world)) == 1
+    pass_time(world, 8)
+    assert world.job("one").status is JobStatus.SUCCEEDED
+
+
+@pytest.mark.parametrize(
+    ("cost", "payload", "started"),
+    [(2, None, 2), ("payload.tokens", {"tokens": 2}, 2), ("payload.tokens", {"tokens": -1}, 4)],
+)
+def test_a_cost_counts_for_as_many_starts(cost: float | str, payload: object, started: int) -> None:
+    world = paced(Rate(60, per=60, burst=4, cost=cost), count=8, payload=payload)
+    world.deliver()
+    at_once = [at for at in starts(world) if at - START < 0.5 * SECOND]
+    assert len(at_once) in {started, started + 1}
+
+
+# --- changes ---
+
+
+def test_a_new_count_applies_to_later_reservations() -> None:
+    world = paced(Rate(6, per=60, burst=1), count=2)
+    world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=600), "caller")
+    world.advance(31)
+    world.submit(id="late")
+    world.deliver()
+    assert len(starts(world)) == 3
+
+
+def test_a_job_that_is_changed_loses_its_start_time_and_asks_again() -> None:
+    world = paced(Rate(6, per=60, burst=1), count=2)
+    world.deliver()
+    assert world.job("job-1").reservation is not None
+    world.change("job-1", priority="high")
+    assert world.job("job-1").reservation is None
+    world.deliver()
+    assert len(starts(world)) == 1
+    pass_time(world, 25)
+    assert len(starts(world)) == 2
+
+
+def test_a_job_that_finds_a_line_once_it_holds_its_slot_gives_the_slot_back() -> None:
+    world = limited(Rate(6, per=60, burst=2), Concurrency(1, key="tenant"))
+    world.submit(id="first", tenant="a")
+    world.submit(id="second", tenant="a")
+
+    def look() -> None:
+        assert world.job("second").waits_for is not None
+        # While it waits for its slot, others use up the rate.
+        for number in range(3):
+            world.submit(id=f"other-{number}", tenant=f"b-{number}")
+        world.advance(11)
+        world.deliver()
+
+    while_one_runs(world, look)
+    world.deliver()
+    job = world.job("second")
+    assert job.reservation is not None
+    # A lazy limit keeps a holder whose generation ended; the next job replaces it.
+    assert holders(world)["second"] == job.generation - 1
+    pass_time(world, 60)
+    assert world.job("second").status is JobStatus.SUCCEEDED
+
+
+# --- the end of a line ---
+
+
+def fill(world: World, length: timedelta) -> None:
+    """Let the line of the only limiter be so long."""
+    [key] = [key for key in world.side_items.items() if key.partition.startswith("m.")]
+    item = world.side_items.items()[key]
+    line = item.number("a") or 0
+    world.side_items.write_item(
+        SideItemUpdate(
+            key=key,
+            sets={"a": line + length // timedelta(microseconds=1)},
+            keep_until=world.clock.now() + length,
+        )
+    )
+
+
+def test_a_start_beyond_the_longest_wait_ends_the_job_dead() -> None:
+    world = paced(Rate(6, per=60, burst=1), count=1)
+    world.deliver()
+    fill(world, LONGEST_WAIT)
+    world.submit(id="late")
+    world.deliver()
+    job = world.job("late")
+    assert job.status is JobStatus.DEAD
+    assert job.last_failure is not None
+    assert job.last_failure.startswith(TOO_LONG)
+    assert len(starts(world)) == 1
+
+
+def test_a_start_after_the_expiry_ends_the_job_expired_and_wastes_no_start() -> None:
+    world = paced(Rate(6, per=60, burst=1), count=3)
+    world.deliver()
+    world.submit(id="late", expires_at=rfc3339(world.clock.now() + 20 * SECOND))
+    world.deliver()
+    assert world.job("late").reservation is None
+    pass_time(world, 22)
+    assert world.job("late").status is JobStatus.EXPIRED
+    world.submit(id="next")
+    pass_time(world, 10)
+    assert world.job("next").status is JobStatus.SUCCEEDED
+
+
+def test_a_state_that_others_move_again_and_again_hides_the_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = paced(Rate(6, per=60), count=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            type(world.side_items),
+            "write_item",
+            lambda *_: SideItemWrite(is_applied=False, item=None),
+        )
+        world.deliver()
+    assert starts(world) == []
+    world.advance(6)
+    world.deliver()
+    assert len(starts(world)) == 1
+
+
+def test_a_plain_start_costs_one_write_and_a_wait_moves_the_job_once() -> None:
+    world = paced(Rate(6, per=60, burst=1), count=2)
+    pass_time(world, 15)
+    waited = world.job("job-1")
+    assert [event.kind for event in waited.history].count(EventKind.CHANGED) == 1
+    assert waited.generation == 2
+
+
+# --- another service's limit ---
+
+
+def told_to_wait(job: Job, pulse: Pulse) -> Finished:
+    """Raise `RateLimited(retry_after=20)`."""
+    if job.id == "job-0" and job.token == 1:
+        wait = timedelta(seconds=20)
+        return Finished(outcome=Outcome.SNOOZED, retry_after=wait, is_rate_limited=True)
+    return succeed(job, pulse)
+
+
+@pytest.mark.parametrize("burst", [1, 10])
+def test_a_job_that_another_service_refuses_holds_the_others_back(burst: int) -> None:
+    world = limited(Rate(60, per=60, burst=burst))
+    world.submit(id="job-0")
+    world.deliver(told_to_wait)
+    for number in range(1, 6):
+        world.submit(id=f"job-{number}")
+    pass_time(world, 19)
+    assert len(starts(world)) == 1
+    pass_time(world, 20)
+    assert len(starts(world)) == 7
+    assert world.job("job-0").attempt == 1
+
+
+def test_a_job_without_a_rate_is_only_put_off() -> None:
+    world = World()
+    world.submit(id="job-0")
+    world.submit(id="other")
+    world.deliver(told_to_wait)
+    assert world.job("other").status is JobStatus.SUCCEEDED
+    world.advance(21)
+    world.deliver()
+    assert world.job("job-0").status is JobStatus.SUCCEEDED
+
+
+def test_a_shorter_wait_does_not_shorten_one_that_stands() -> None:
+    world = limited(Rate(60, per=60))
+    world.submit(id="job-0")
+    world.submit(id="job-1")
+
+    def refuse(job: Job, pulse: Pulse) -> Finished:
+        wait = timedelta(seconds=30 if job.id == "job-0" else 5)
+        return Finished(outcome=Outcome.SNOOZED, retry_after=wait, is_rate_limited=True)
+
+    while_one_runs(world, lambda: None, refuse)
+    world.submit(id="late")
+    pass_time(world, 29)
+    assert "late" not in [run.job.id for run in world.runs]
+
+
+# --- windows ---
+
+
+@pytest.mark.parametrize(("count", "per"), [(1, 5), (3, 10), (100, 20)])
+def test_no_period_of_a_sliding_window_has_more_starts(count: int, per: int) -> None:
+    world = paced(Rate(count, per=per, exact=True), count=2 * count + 2)
+    pass_time(world, 3.5 * per)
+    assert len(starts(world)) == 2 * count + 2
+    assert most_in(starts(world), timedelta(seconds=per)) <= count
+
+
+def test_jobs_of_a_window_that_come_back_late_together_do_not_exceed_it() -> None:
+    world = paced(Rate(3, per=10, exact=True), count=12)
+    world.deliver()
+    world.advance(60)
+    pass_time(world, 60)
+    assert len(starts(world)) == 12
+    assert most_in(starts(world), 10 * SECOND) <= 3
+
+
+def test_a_fixed_window_begins_anew_at_each_multiple_of_its_length() -> None:
+    world = limited(Rate(3, per=60, window="fixed"))
+    # START is a full minute: the window has ten seconds left.
+    world.advance(50)
+    for number in range(8):
+        world.submit(id=f"job-{number}")
+    pass_time(world, 200)
+    minutes: dict[int, int] = {}
+    for at in starts(world):
+        minute = (at - START) // timedelta(minutes=1)
+        minutes[minute] = minutes.get(minute, 0) + 1
+    assert minutes[0] == 3
+    assert max(minutes.values()) == 3
+    assert sum(minutes.values()) == 8
+
+
+@pytest.mark.parametrize("how", [{"exact": True}, {"window": "fixed"}])
+def test_a_refusal_holds_a_window_back_too(how: dict[str, Any]) -> None:
+    world = limited(Rate(5, per=10, **how))
+    world.submit(id="job-0")
+    world.deliver(told_to_wait)
+    world.submit(id="job-1")
+    pass_time(world, 19)
+    assert len(starts(world)) == 1
+    pass_time(world, 15)
+    assert len(starts(world)) == 3
