@@ -24,6 +24,7 @@ from hourhand.services.audit import AuditService
 from hourhand.services.callers import Callers
 from hourhand.services.jobs.bulk import BulkService
 from hourhand.services.jobs.operations import OperationsService
+from hourhand.services.jobs.pauses import HandlerPauseService
 from hourhand.services.jobs.queries import QueryService
 from hourhand.services.jobs.submission import SubmissionService
 from hourhand.services.schedules.backfills import BackfillReport
@@ -253,6 +254,7 @@ class FakeServices:
     callers: Callers
     audit: AuditService
     access: AccessRules
+    pauses: HandlerPauseService
     handlers: HandlerDirectory
     settings: Settings
     telemetry: Telemetry
@@ -273,6 +275,7 @@ def fake_services(world: World) -> FakeServices:
         callers=api.callers,
         audit=api.audit,
         access=api.access,
+        pauses=api.pauses,
         handlers=api.handlers,
         settings=api.settings,
         telemetry=api.telemetry,

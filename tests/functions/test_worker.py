@@ -58,6 +58,7 @@ def worker(monkeypatch: pytest.MonkeyPatch, world: World) -> Handler:
         clock_queue="clock",
         idempotency_table="idempotency",
         handlers="examples.quickstart",
+        manifest="manifest.json",
     )
     for name, value in settings_environment(settings).items():
         monkeypatch.setenv(name, value)

@@ -24,6 +24,7 @@ from hourhand.memory import (
     MemoryQueues,
     MemoryRandomness,
     MemoryScheduleStore,
+    MemorySideItemStore,
     MemorySlotStore,
     MemorySweepInvoker,
     RecordingTelemetry,
@@ -37,6 +38,7 @@ from hourhand.ports.job_store import JobStore
 from hourhand.ports.object_store import ObjectStore
 from hourhand.ports.queues import Delivery, Queues
 from hourhand.ports.schedule_store import ScheduleStore
+from hourhand.ports.side_item_store import SideItemStore
 from hourhand.ports.slot_store import SlotStore
 from hourhand.ports.sweep_invoker import SweepInvoker
 from hourhand.services.jobs.execution import Disposition
@@ -66,6 +68,7 @@ FAULTY_PORTS: Mapping[str, type] = {
     "schedules": ScheduleStore,
     "calendars": CalendarStore,
     "slots": SlotStore,
+    "side_items": SideItemStore,
     "objects": ObjectStore,
     "queues": Queues,
     "idempotency": IdempotencyStore,
@@ -115,6 +118,7 @@ class World:
         self.control = MemoryControlStore(shard_map)
         self.schedules = MemoryScheduleStore(clock=self.clock, index_lag=index_lag)
         self.slots = MemorySlotStore()
+        self.side_items = MemorySideItemStore()
         self.objects = MemoryObjectStore()
         # As long as the function may run: Lambda asks for it, so a worker must shorten it itself.
         self.queues = MemoryQueues(
@@ -152,6 +156,7 @@ class World:
             control=self.control,
             schedules=self.schedules,
             slots=self.slots,
+            side_items=self.side_items,
             objects=self.objects,
             queues=self.queues.seen_by(clock),
             randomness=MemoryRandomness(next(self._numbers)),
@@ -189,6 +194,15 @@ class World:
     def resume(self, schedule_id: str, *, by: Services | None = None) -> ScheduleView:
         """Let a schedule go on."""
         return (by or self.api).schedules.resume(schedule_id, None, actor="caller")
+
+    def pause_handler(self, *, by: Services | None = None, seconds: float | None = None) -> None:
+        """Pause the handler ``greet``, for so many seconds or until it is resumed."""
+        until = None if seconds is None else self.clock.now() + timedelta(seconds=seconds)
+        (by or self.api).pauses.pause("greet", until=until, note="a test", actor="caller")
+
+    def resume_handler(self, *, by: Services | None = None) -> None:
+        """Resume the handler ``greet``."""
+        (by or self.api).pauses.resume("greet", note=None, actor="caller")
 
     def delete_schedule(self, schedule_id: str, *, by: Services | None = None) -> None:
         """Delete a schedule."""

@@ -96,6 +96,7 @@ WORKER_NEEDS = (
     "queue_low",
     "dead_letter_queue",
     "handlers",
+    "manifest",
 )
 
 
@@ -163,8 +164,8 @@ class Settings:
 
     ``installation`` identifies one deployment of an account: it is the prefix of the name under
     which logs and metrics are written. ``handlers`` is the module that registers the user's
-    handlers (workers only); ``manifest`` the path of the JSON file that names them (API and
-    scheduler). ``scheduler_function``: what is invoked for shards that are too much for one
+    handlers (workers only); ``manifest`` the path of the JSON file that names them and
+    their limits. ``scheduler_function``: what is invoked for shards that are too much for one
     invocation; `SELF`, a name or an ARN, or empty where nothing can be. Queues are URLs.
     ``tracing``: report every call to X-Ray. ``stage``, ``region`` and ``account`` say where the
     deployment is, for people: no decision depends on them. They are empty where nothing set them.

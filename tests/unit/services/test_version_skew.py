@@ -48,6 +48,8 @@ def sweep_of(world: World) -> Sweep:
         queues=scheduling.queues,
         dispatcher=scheduling.dispatcher,
         recovery=scheduling.recovery,
+        parking=scheduling.parking,
+        new_rechecks=scheduling.new_rechecks,
         telemetry=world.telemetry,
         judgement=SweepContext(now, now + world.timings.look_ahead, world.timings),
         may_go_on=lambda: True,

@@ -450,3 +450,25 @@ def test_what_a_handler_logs_is_the_log_of_its_job(caplog: pytest.LogCaptureFixt
     assert "Refused: no" in second.fields["exception"]
     # The test's own logging takes what it takes without the double.
     assert caplog.messages == ["It went wrong."]
+
+
+# --- pauses ---
+
+
+def test_no_job_of_a_paused_handler_runs_until_it_is_resumed(jobs: FakeHourhand) -> None:
+    before = report.submit()
+    jobs.client.pause_handler("report", note="bank down")
+    after = report.submit()
+    assert jobs.advance(hours=3) == []
+    waits_for = jobs.get(before).waits_for
+    assert waits_for is not None
+    assert waits_for.limit == "report.pause"
+    jobs.client.resume_handler("report")
+    assert {run.job_id for run in jobs.advance(minutes=2)} == {before.id, after.id}
+
+
+def test_a_pause_ends_by_itself_in_the_tests_own_time(jobs: FakeHourhand) -> None:
+    jobs.client.pause_handler("report", until=jobs.now + timedelta(hours=2))
+    job_id = report.submit().id
+    assert jobs.advance(minutes=119) == []
+    assert [run.job_id for run in jobs.advance(minutes=3)] == [job_id]

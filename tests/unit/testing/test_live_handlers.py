@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hourhand.handlers import InvalidHandler, JobContext, Registry, UnknownHandler, job
+from hourhand.handlers import Concurrency, InvalidHandler, JobContext, Registry, UnknownHandler, job
 from hourhand.testing.live_handlers import LiveHandlers
 
 
@@ -91,3 +91,14 @@ def test_a_stub_takes_what_the_handler_takes(handlers: LiveHandlers, registry: R
     assert info.payload_schema == {"type": "integer"}
     assert info.payload_check == {"type": "int", "strict": True}
     assert [one.payload_check for one in handlers.all()] == [info.payload_check]
+
+
+def test_a_stub_keeps_to_the_limits_of_the_handler(
+    handlers: LiveHandlers, registry: Registry
+) -> None:
+    limits = (Concurrency(2),)
+    registry.add("greet", greet, limits=limits)
+    handlers.stub("greet", greet)
+    info = handlers.find("greet")
+    assert info is not None
+    assert info.limits == limits

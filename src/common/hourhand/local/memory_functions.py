@@ -74,6 +74,7 @@ def _adapters(ports: Any, clock: CorrectableClock, function: str, settings: Sett
         schedules=ports.schedules,
         calendars=ports.calendars,
         slots=ports.slots,
+        side_items=ports.side_items,
         objects=ports.objects,
         queues=ports.queues,
         idempotency=ports.idempotency,
@@ -119,7 +120,10 @@ def _scheduler(ports: Any, reached: Access) -> SchedulerServices:
 
 def _worker(ports: Any, reached: Access) -> WorkerServices:
     settings = _services_settings(reached.speed)
-    adapters = _adapters(ports, reached.clock(), "worker", settings)
+    adapters = replace(
+        _adapters(ports, reached.clock(), "worker", settings),
+        handlers=ManifestHandlerDirectory(settings.manifest),
+    )
     wired = wire_worker(settings, adapters)
     # What a handler takes is real time, and so are its limit and its heartbeats.
     runtime = replace(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from hourhand.api.app import create_app
@@ -16,6 +17,7 @@ from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import floor_ms
 from hourhand.memory.adapters import memory_adapters
 from hourhand.memory.clock import MemoryClock
+from hourhand.memory.control_store import MemoryControlStore
 from hourhand.memory.deployment import MemoryDeployment
 from hourhand.memory.job_logs import MemoryJobLogs
 from hourhand.memory.job_store import MemoryJobStore
@@ -28,6 +30,7 @@ from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.handler_runner import HandlerRunner
 from hourhand.ports.schedule_store import DUE_SHARDS
 from hourhand.services.jobs.execution import Disposition
+from hourhand.services.ticks.tick import TickReport
 from hourhand.settings import Settings
 from hourhand.testing.stepped_queues import SteppedQueues, starts_at
 from hourhand.wiring.functions import wire_api, wire_scheduler, wire_worker
@@ -79,14 +82,18 @@ class Installation:
         self.telemetry = RecordingTelemetry()
         self.jobs = MemoryJobStore()
         self.schedules = MemoryScheduleStore()
+        self._control = MemoryControlStore()
         # It is younger than an installation that looks back for a day at its first tick.
         timings = Timings(first_look_back=timedelta(minutes=15)).precise
+        # And what a test pauses or resumes counts at once, not after a worker's next look.
+        timings = replace(timings, control_cache=timedelta(0))
         self.queues = SteppedQueues(clock, visibility=timings.visibility)
         settings = Settings(timings=timings)
         adapters = memory_adapters(
             clock,
             jobs=self.jobs,
             schedules=self.schedules,
+            control=self._control,
             queues=self.queues,
             randomness=self.randomness,
             telemetry=self.telemetry,
@@ -141,12 +148,20 @@ class Installation:
         """Let the scheduler tick, and return when it has to again."""
         report = self._scheduling.tick(f"tick-{next(self._tick_numbers)}", lambda: TICK_SECONDS)
         now = self.clock.now()
+        return min([self._next_tick(report, now), *self._ends_of_pauses(now)])
+
+    def _next_tick(self, report: TickReport, now: datetime) -> datetime:
         if report.entries or report.schedules_visited:
             return now + TICK_EVERY
         rest_until = now + LONGEST_REST
         due = [job.due_at for job in self.jobs.jobs().values() if job.due_at is not None]
         needed_at = min([rest_until, *due, *self._next_visits(rest_until)]) - self._look_ahead
         return max(needed_at, now + TICK_EVERY)
+
+    def _ends_of_pauses(self, now: datetime) -> list[datetime]:
+        """Return when pauses of handlers end by themselves."""
+        ends = [pause.ended_at for pause in self._control.read_pauses().pauses.values()]
+        return [end for end in ends if end is not None and end > now]
 
     def _next_visits(self, until: datetime) -> list[datetime]:
         """Return when schedules next want to be looked at."""

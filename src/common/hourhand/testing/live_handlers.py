@@ -49,7 +49,10 @@ class LiveHandlers:
         raise ValueError(f"{handler!r} is not a registered handler; give its name, or the function")
 
     def find(self, name: str) -> HandlerInfo | None:
-        """Return what is known of the handler of that name; what it takes is the real one's."""
+        """Return what is known of the handler of that name.
+
+        What a stub takes, and its limits, are those of the real one.
+        """
         stub = self._stubs.get(name)
         if name not in self._registry:
             return None if stub is None else stub.info
@@ -57,7 +60,12 @@ class LiveHandlers:
         if stub is None:
             return real
         return replace(
-            stub.info, payload_schema=real.payload_schema, payload_check=real.payload_check
+            stub.info,
+            payload_schema=real.payload_schema,
+            payload_check=real.payload_check,
+            limits=real.limits,
+            unique=real.unique,
+            debounce=real.debounce,
         )
 
     def all(self) -> Sequence[HandlerInfo]:

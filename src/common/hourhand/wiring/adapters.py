@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hourhand.ports.queues import Delivery, Queues
     from hourhand.ports.randomness import Randomness
     from hourhand.ports.schedule_store import ScheduleStore
+    from hourhand.ports.side_item_store import SideItemStore
     from hourhand.ports.slot_store import SlotStore
     from hourhand.ports.sweep_invoker import SweepInvoker
     from hourhand.ports.telemetry import Telemetry
@@ -66,6 +67,7 @@ class Adapters:
     schedules: ScheduleStore = _absent("schedules")
     calendars: CalendarStore = _absent("calendars")
     slots: SlotStore = _absent("slots")
+    side_items: SideItemStore = _absent("side_items")
     idempotency: IdempotencyStore = _absent("idempotency")
     handlers: HandlerDirectory = _absent("handlers")
     logs: JobLogs = _absent("logs")
@@ -99,6 +101,7 @@ def aws_adapters(settings: Settings, function: str) -> Adapters:
     from hourhand.aws.queues import SqsQueues
     from hourhand.aws.randomness import SystemRandomness
     from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
+    from hourhand.aws.side_item_store import DynamoSideItemStore
     from hourhand.aws.slot_store import DynamoSlotStore
     from hourhand.aws.telemetry import PowertoolsTelemetry, service_name, start_tracing
 
@@ -159,6 +162,7 @@ def aws_adapters(settings: Settings, function: str) -> Adapters:
         schedules=DynamoScheduleStore(dynamodb, settings.schedules_table, telemetry=telemetry),
         calendars=DynamoCalendarStore(dynamodb, settings.schedules_table, telemetry=telemetry),
         slots=DynamoSlotStore(dynamodb, settings.jobs_table),
+        side_items=DynamoSideItemStore(dynamodb, settings.jobs_table),
         read_delivery=queues.parse_delivery,
     )
 

@@ -7,13 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.ports.telemetry import Telemetry
 from hourhand.settings import Settings
 from hourhand.wiring.adapters import Adapters, aws_adapters, aws_api_adapters
-from hourhand.wiring.services import Wiring
+from hourhand.wiring.services import RuleOfLimits, Wiring
 
 if TYPE_CHECKING:
+    from hourhand.api.requests import JobPatch
     from hourhand.api.routing import Services
+    from hourhand.domain.jobs.job import Job
     from hourhand.services.jobs.execution import ExecutionService
     from hourhand.services.ticks.shards import ShardingService
     from hourhand.services.ticks.tick import SchedulingService
@@ -49,7 +52,7 @@ class WorkerServices:
 def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     """Wire the API function.
 
-    It needs ``handlers``, ``logs``, ``schedules``, ``calendars`` and ``slots``.
+    It needs ``handlers``, ``logs``, ``schedules``, ``calendars``, ``slots`` and ``side_items``.
     """
     from hourhand.api.access import AccessRules
     from hourhand.api.payload_check import PayloadChecks
@@ -58,8 +61,11 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     from hourhand.services.callers import Callers
     from hourhand.services.jobs.bulk import BulkService
     from hourhand.services.jobs.logs import LogService
+    from hourhand.services.jobs.pauses import HandlerPauseService
     from hourhand.services.jobs.queries import QueryService
     from hourhand.services.jobs.submission import SubmissionService
+    from hourhand.services.jobs.unique_jobs import UniqueJobs
+    from hourhand.services.limits.operations import LimitService
     from hourhand.services.schedules.backfills import BackfillService
     from hourhand.services.schedules.calendars import CalendarService
     from hourhand.services.schedules.queries import OccurrenceQueries
@@ -71,6 +77,10 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     wiring = Wiring(settings, adapters, check_payload=checks.require_valid)
     clock, randomness, telemetry = adapters.clock, adapters.randomness, adapters.telemetry
     callers = Callers(adapters.control, telemetry)
+
+    def change(job: Job, patch: JobPatch, actor: str) -> Job:
+        return wiring.operations.change(job.id, patch, actor=actor)
+
     return Services(
         submission=SubmissionService(
             jobs=adapters.jobs,
@@ -82,6 +92,9 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             timings=settings.timings,
             telemetry=telemetry,
             ids=wiring.ids,
+            unique_jobs=UniqueJobs(
+                wiring.unique_records, wiring.due, clock, settings.timings, change
+            ),
             check_payload=wiring.check_payload,
         ),
         queries=QueryService(
@@ -92,6 +105,9 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             clock=clock,
             telemetry=telemetry,
             ids=wiring.ids,
+            pauses=wiring.pauses,
+            waiters=wiring.waiter_records,
+            slot_waits=wiring.slot_waits,
         ),
         operations=wiring.operations,
         bulk=BulkService(adapters.jobs, wiring.operations, clock),
@@ -119,9 +135,25 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             clock=clock,
             ids=wiring.ids,
         ),
+        pauses=HandlerPauseService(
+            control=adapters.control,
+            known=wiring.pauses,
+            parking=wiring.parking,
+            events=adapters.schedules,
+            clock=clock,
+            telemetry=telemetry,
+        ),
+        limits=LimitService(
+            handlers=adapters.handlers,
+            control=adapters.control,
+            overrides=wiring.overrides,
+            tables=wiring.slot_tables,
+            queues=wiring.wait_queues,
+            telemetry=telemetry,
+        ),
         resweeps=ResweepService(adapters.control, clock, randomness),
         callers=callers,
-        audit=AuditService(adapters.jobs, adapters.schedules, callers, clock),
+        audit=AuditService(adapters.jobs, adapters.schedules, adapters.handlers, callers, clock),
         access=AccessRules(
             scope_prefix=settings.jwt_scope_prefix, tenant_claim=settings.jwt_tenant_claim
         ),
@@ -166,22 +198,31 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
 
 
 def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerServices:
-    """Wire the worker function. It needs ``idempotency``, ``schedules`` and ``slots``."""
+    """Wire the worker function.
+
+    It needs ``idempotency``, ``schedules``, ``slots`` and ``side_items``.
+    """
     from hourhand.handlers import load_handlers
-    from hourhand.services.groups.admission import AdmissionCheck
+    from hourhand.services.groups.admission import OccurrenceRule
     from hourhand.services.jobs.attempt import AttemptTools
     from hourhand.services.jobs.execution import ExecutionService
     from hourhand.services.jobs.keyed_execution import IdempotencyGuard
+    from hourhand.services.jobs.pause_rule import PauseRule
     from hourhand.worker import FaultTimer, WorkerRuntime
 
     # With adapters in memory, the process belongs to its tests or to the memory cloud.
     timer = FaultTimer() if adapters is None else None
     if adapters is None:
         from hourhand.aws.clients import dynamodb_client, lazy_client
+        from hourhand.aws.handler_manifest import ManifestHandlerDirectory
         from hourhand.aws.idempotency_store import DynamoIdempotencyStore
 
         records = DynamoIdempotencyStore(lazy_client(dynamodb_client), settings.idempotency_table)
-        adapters = replace(aws_adapters(settings, "worker"), idempotency=records)
+        adapters = replace(
+            aws_adapters(settings, "worker"),
+            idempotency=records,
+            handlers=ManifestHandlerDirectory(settings.manifest),
+        )
     retrying = _with_retries(adapters)
     wiring = Wiring(settings, adapters, pauses_schedules=False)
     retried = Wiring(settings, retrying, pauses_schedules=False)
@@ -200,7 +241,7 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
         ids=retried.ids,
     )
     worker = "w-" + adapters.randomness.nonce()[:8]
-    admission = AdmissionCheck(
+    of_schedules = OccurrenceRule(
         tools=tools,
         schedules=retrying.schedules,
         slots=retrying.slots,
@@ -208,7 +249,15 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
         waiters=wiring.waiters,
         worker=worker,
     )
-    execution = ExecutionService(tools, worker, admission)
+    of_pauses = PauseRule(pauses=retried.pauses, parking=retried.parking, worker=worker)
+    handlers = adapters.handlers
+    of_lines = RuleOfLimits(handlers, Rate, functools.partial(retried.line_rule, worker))
+    of_slots = RuleOfLimits(handlers, Concurrency, functools.partial(retried.limits_rule, worker))
+    of_gates = RuleOfLimits(handlers, Rate, functools.partial(retried.gate_rule, worker))
+    # In this order: what a pause parks, or a schedule no longer wants, must not take a slot. A job
+    # waits for its rate before it has slots, and passes the gate once it has them.
+    rules = (of_pauses, of_schedules, of_lines, of_slots, of_gates)
+    execution = ExecutionService(tools, worker, rules, wiring.release_slots, retried.hold_rates)
     runtime = WorkerRuntime(
         execution=execution,
         read_delivery=adapters.read_delivery,
@@ -236,5 +285,6 @@ def _with_retries(adapters: Adapters) -> Adapters:
         objects=retries.of(adapters.objects, "objects"),
         schedules=retries.of(adapters.schedules, "schedules"),
         slots=retries.of(adapters.slots, "slots"),
+        side_items=retries.of(adapters.side_items, "side_items"),
         idempotency=retries.of(adapters.idempotency, "idempotency"),
     )

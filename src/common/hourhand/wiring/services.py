@@ -6,17 +6,36 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hourhand.domain.jobs.job import TICK, Job
+from hourhand.domain.limits.declarations import Rate
 from hourhand.settings import DispatchMode, LeaderMode, Settings
 from hourhand.wiring.adapters import Adapters
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
     from hourhand.domain.groups.overlap import Overlap
+    from hourhand.domain.limits.declarations import Limit
+    from hourhand.ports.handler_directory import HandlerDirectory
     from hourhand.services.groups.waiters import Waiters
     from hourhand.services.jobs.due import DueJobs
+    from hourhand.services.jobs.execution import Candidate, Deferred, StartRule
+    from hourhand.services.jobs.known_pauses import KnownPauses
     from hourhand.services.jobs.new_job import DerivedIds, PayloadCheck
     from hourhand.services.jobs.operations import OperationsService
+    from hourhand.services.jobs.parking import Parking
     from hourhand.services.jobs.payload_store import PayloadStore
     from hourhand.services.jobs.recovery import RecoveryService
+    from hourhand.services.jobs.unique_jobs import UniqueRecords
+    from hourhand.services.jobs.waiter_records import WaiterRecords
+    from hourhand.services.limits.job_limits import JobLimits
+    from hourhand.services.limits.known_overrides import KnownOverrides
+    from hourhand.services.limits.rates_rule import RateWaits
+    from hourhand.services.limits.rechecks import Rechecks
+    from hourhand.services.limits.slot_release import SlotRelease
+    from hourhand.services.limits.slot_tables import SlotTables
+    from hourhand.services.limits.slot_waits import SlotWaits
+    from hourhand.services.limits.wait_queues import WaitQueues
     from hourhand.services.schedules.backfill_work import BackfillWork
     from hourhand.services.schedules.compiled_rules import CompiledRules
     from hourhand.services.schedules.declarations import DeclaredSchedules
@@ -28,6 +47,26 @@ if TYPE_CHECKING:
     from hourhand.services.schedules.visit import Materialiser
     from hourhand.services.schedules.withdrawal import Withdrawal
     from hourhand.services.ticks.tick import SchedulingService
+
+
+class RuleOfLimits:
+    """A rule of limits of a ``kind``, which is imported once a job that has one is to start."""
+
+    def __init__(
+        self, handlers: HandlerDirectory, kind: type[Limit], make: Callable[[], StartRule]
+    ) -> None:
+        """``make`` returns the rule itself."""
+        self._handlers, self._kind, self._make = handlers, kind, make
+        self._rule: StartRule | None = None
+
+    def admit(self, candidate: Candidate) -> Deferred | None:
+        """Judge a job whose handler has such a limit. May raise `Unavailable`."""
+        handler = self._handlers.find(candidate.message.handler)
+        if handler is None or not any(isinstance(one, self._kind) for one in handler.limits):
+            return None
+        if self._rule is None:
+            self._rule = self._make()
+        return self._rule.admit(candidate)
 
 
 class Wiring:
@@ -72,6 +111,30 @@ class Wiring:
         return PayloadStore(self.adapters.jobs, self.adapters.objects)
 
     @cached_property
+    def pauses(self) -> KnownPauses:
+        from hourhand.services.jobs.known_pauses import KnownPauses
+
+        return KnownPauses(self.adapters.control, self.adapters.clock, self.timings)
+
+    @cached_property
+    def waiter_records(self) -> WaiterRecords:
+        from hourhand.services.jobs.waiter_records import WaiterRecords
+
+        return WaiterRecords(self.adapters.side_items, self.adapters.telemetry)
+
+    @cached_property
+    def parking(self) -> Parking:
+        from hourhand.services.jobs.parking import Parking
+
+        return Parking(
+            jobs=self.adapters.jobs,
+            waiters=self.waiter_records,
+            due=self.due,
+            clock=self.adapters.clock,
+            telemetry=self.adapters.telemetry,
+        )
+
+    @cached_property
     def due(self) -> DueJobs:
         from hourhand.services.jobs.due import DueJobs
 
@@ -82,6 +145,9 @@ class Wiring:
             clock=self.adapters.clock,
             timings=self.timings,
             telemetry=self.adapters.telemetry,
+            pauses=self.pauses,
+            waiters=self.waiter_records,
+            after_move=self._after_move,
         )
 
     @cached_property
@@ -109,9 +175,119 @@ class Wiring:
             clock=self.adapters.clock,
             timings=self.timings,
             telemetry=self.adapters.telemetry,
+            waiters=self.waiter_records,
             wake_next=self._wake_next,
             pause_schedule=self._pause_schedule_of if self._pauses_schedules else None,
+            release_slots=self.release_slots,
         )
+
+    def _after_move(self, before: Job, after: Job) -> None:
+        """What releases slots is imported once a job with limits has moved."""
+        handler = self.adapters.handlers.find(before.handler)
+        if handler is not None and handler.limits:
+            self.slot_release.after_move(before, after)
+
+    def release_slots(self, ended: Job, after: Job) -> None:
+        """Release the slots of a generation of a job that ended. Raises `Unavailable`."""
+        handler = self.adapters.handlers.find(ended.handler)
+        if handler is not None and handler.limits:
+            self.slot_release.release(ended, after)
+
+    def limits_rule(self, worker: str) -> StartRule:
+        """Return the rule of concurrency limits of a worker."""
+        from hourhand.services.limits.full_limits import FullLimits
+        from hourhand.services.limits.limits_rule import LimitsRule
+
+        return LimitsRule(
+            jobs=self.adapters.jobs,
+            limits=self.job_limits,
+            tables=self.slot_tables,
+            queues=self.wait_queues,
+            full=FullLimits(self.slot_tables, self.recovery, worker),
+            recovery=self.recovery,
+            telemetry=self.adapters.telemetry,
+            worker=worker,
+        )
+
+    def rate_waits(self, worker: str) -> RateWaits:
+        """Return what lets the jobs of a worker wait for their rates."""
+        from hourhand.services.limits.rate_limiters import RateLimiters
+        from hourhand.services.limits.rates_rule import RateWaits
+
+        adapters = self.adapters
+        limiters = RateLimiters(adapters.side_items, adapters.clock, self.overrides)
+        return RateWaits(self.job_limits, limiters, self.due, adapters.telemetry, worker)
+
+    def hold_rates(self, job: Job, until: datetime) -> None:
+        """Let no job start that has the rate limits of ``job``. Raises `Unavailable`."""
+        handler = self.adapters.handlers.find(job.handler)
+        if handler is None or not any(isinstance(one, Rate) for one in handler.limits):
+            return
+        waits = self.rate_waits("")
+        for limiter in waits.of(job):
+            waits.limiters.hold(limiter, until)
+
+    def line_rule(self, worker: str) -> StartRule:
+        """Return the rule that lets jobs reserve start times."""
+        from hourhand.services.limits.rates_rule import LineRule
+
+        return LineRule(self.rate_waits(worker))
+
+    def gate_rule(self, worker: str) -> StartRule:
+        """Return the rule that lets jobs pass the gates of their rates."""
+        from hourhand.services.limits.rates_rule import GateRule
+
+        return GateRule(self.rate_waits(worker))
+
+    @cached_property
+    def job_limits(self) -> JobLimits:
+        from hourhand.services.limits.job_limits import JobLimits
+
+        return JobLimits(self.adapters.handlers, self.contents)
+
+    @cached_property
+    def slot_tables(self) -> SlotTables:
+        from hourhand.services.limits.slot_tables import SlotTables
+
+        adapters = self.adapters
+        return SlotTables(adapters.side_items, adapters.jobs, adapters.clock, self.overrides)
+
+    @cached_property
+    def overrides(self) -> KnownOverrides:
+        from hourhand.services.limits.known_overrides import KnownOverrides
+
+        return KnownOverrides(self.adapters.control, self.adapters.clock, self.timings)
+
+    @cached_property
+    def wait_queues(self) -> WaitQueues:
+        from hourhand.services.limits.wait_queues import WaitQueues
+
+        return WaitQueues(
+            limits=self.job_limits,
+            tables=self.slot_tables,
+            due=self.due,
+            queues=self.adapters.queues,
+            timings=self.timings,
+            telemetry=self.adapters.telemetry,
+        )
+
+    @cached_property
+    def slot_waits(self) -> SlotWaits:
+        from hourhand.services.limits.slot_waits import SlotWaits
+
+        return SlotWaits(self.job_limits, self.slot_tables)
+
+    def rechecks(self) -> Rechecks:
+        """Return what rechecks the wait queues of one sweep."""
+        from hourhand.services.limits.rechecks import Rechecks
+
+        return Rechecks(self.job_limits, self.wait_queues, self.timings, self.adapters.telemetry)
+
+    @cached_property
+    def slot_release(self) -> SlotRelease:
+        from hourhand.services.limits.slot_release import SlotRelease
+
+        return SlotRelease(self.job_limits, self.wait_queues, self.adapters.telemetry)
 
     def _wake_next(self, overlap: Overlap, actor: str) -> None:
         """What wakes waiting jobs is imported once a job of a group has ended."""
@@ -132,8 +308,16 @@ class Wiring:
             clock=self.adapters.clock,
             timings=self.timings,
             telemetry=self.adapters.telemetry,
+            handlers=self.adapters.handlers,
+            unique=self.unique_records,
             check_payload=self.check_payload,
         )
+
+    @cached_property
+    def unique_records(self) -> UniqueRecords:
+        from hourhand.services.jobs.unique_jobs import UniqueRecords
+
+        return UniqueRecords(self.adapters.side_items, self.adapters.jobs, self.ids)
 
     # --- schedules ------------------------------------------------------------------------------
 
@@ -291,6 +475,7 @@ class Wiring:
     def scheduling(self) -> SchedulingService:
         from hourhand.services.ticks.clock_audit import ClockAudit
         from hourhand.services.ticks.dispatch import Dispatcher, InTurn
+        from hourhand.services.ticks.ended_pauses import EndedPauses
         from hourhand.services.ticks.leadership import Leadership
         from hourhand.services.ticks.shards import FanOut
         from hourhand.services.ticks.tick import SchedulingService
@@ -311,8 +496,15 @@ class Wiring:
                 adapters.clock,
                 telemetry,
                 timings.delay_rounding,
+                self.pauses,
             ),
             recovery=self.recovery,
+            parking=self.parking,
+            new_rechecks=self.rechecks,
+            pauses=self.pauses,
+            ended_pauses=EndedPauses(
+                adapters.control, self.waiter_records, adapters.clock, timings, telemetry
+            ),
             schedule_sweep=self.schedule_sweep,
             clock=adapters.clock,
             timings=timings,

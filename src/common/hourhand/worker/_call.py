@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from hourhand.domain.jobs.job import MAX_CONTENT_BYTES, ErrorInfo, Job, Outcome, Progress
-from hourhand.handlers import Handler, JobContext, RetryLater, Snooze, StopReason, result_text
+from hourhand.handlers import (
+    Handler,
+    JobContext,
+    RateLimited,
+    RetryLater,
+    Snooze,
+    StopReason,
+    result_text,
+)
 from hourhand.ports.handler_runner import Finished
 from hourhand.worker._errors import error_info, stack_of
 from hourhand.worker._watchdog import Watchdog
@@ -160,6 +168,7 @@ def finished_call(
         error=None if is_snooze else ended.error,
         retry_after=ended.wish.wait if ended.wish is not None else None,
         progress=progress,
+        is_rate_limited=isinstance(ended.wish, RateLimited),
     )
 
 
