@@ -131,6 +131,7 @@ class Plans:
             self._shared_settings(),
             idempotency_table=self.storage.idempotency.table_name,
             handlers=self.packed.module,
+            manifest=MANIFEST,
         )
         ours, theirs = self._environment(settings), self.options.environment
         taken = sorted(set(ours) & set(theirs))

@@ -170,6 +170,8 @@ ROUTES = (
         "/v1/stats",
         "/v1/handlers",
         "/v1/handlers/greet",
+        "/v1/limits",
+        "/v1/limits/greet.1",
         "/v1/health",
         "/v1/openapi.json",
         "/v1/docs",

@@ -90,6 +90,7 @@ def test_the_events_of_a_job_are_listed_newest_first(
         "action": "CHANGED",
         "job_id": "one",
         "schedule_id": None,
+        "handler": "greet",
         "reason": None,
     }
 

@@ -12,7 +12,9 @@ from hourhand.api.app import create_app
 from hourhand.domain.callers import caller_key
 from hourhand.domain.ids import json_integer
 from hourhand.domain.jobs.job import Content, JobStatus, Outcome
+from hourhand.domain.limits.declarations import Concurrency
 from hourhand.memory import START
+from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished
 from hourhand.testing import Faults, make_job
 from tests.functions.api_client import ALICE, ApiClient, load_event, read_answer
@@ -43,6 +45,17 @@ def test_a_location_names_the_stage(world: World) -> None:
     event["rawPath"] = "/prod/v1/jobs"
     response = read_answer(create_app(world.api)(event, None))
     assert response.headers["location"].startswith("/prod/v1/jobs/")
+
+
+def test_a_concurrency_key_is_taken_by_a_handler_with_a_keyed_limit_alone() -> None:
+    limits = (Concurrency(1, key="payload.account"),)
+    world = World(handlers=(HandlerInfo(name="sync", limits=limits), "report"))
+    api = ApiClient(create_app(world.api))
+    jobs = [{"handler": "sync", "payload": n, "concurrency_key": "vip"} for n in range(2)]
+    assert [api.post("/v1/jobs", job).status for job in jobs] == [201, 201]
+    refused = api.post("/v1/jobs", {"handler": "report", "concurrency_key": "vip"})
+    assert (refused.status, refused.json["type"]) == (422, "urn:hourhand:no_keyed_limit")
+    assert [error["field"] for error in refused.json["errors"]] == ["concurrency_key"]
 
 
 def test_a_submitted_job_comes_back_with_all_that_was_sent(api: ApiClient) -> None:

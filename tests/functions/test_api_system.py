@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hourhand.api.app import ROUTES, create_app
+from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.ports.handler_directory import DeclaredSchedule, HandlerInfo
 from hourhand.settings import Settings
 from tests.functions.api_client import ApiClient, load_event
@@ -45,6 +46,9 @@ def test_handlers_are_listed_with_the_policies_they_state() -> None:
             "timeout_seconds": 600,
             **dict.fromkeys(("priority", "retry", "on_lost", "retention_seconds")),
         },
+        "limits": [],
+        "unique": None,
+        "debounce": None,
         "schedule": None,
         "paused": None,
     }
@@ -59,6 +63,38 @@ def test_a_handler_is_shown_with_what_it_takes() -> None:
     shown = ApiClient(create_app(World(handlers=(handler,)).api)).get("/v1/handlers/send").json
     assert (shown["payload_schema"], shown["payload_examples"]) == (schema, [{}])
     assert shown["payload_validated"] is True
+
+
+def test_a_handler_is_shown_with_its_limits() -> None:
+    limits = (
+        Concurrency(2, key="payload.account", max_waiting=5),
+        Rate(100, per=60, name="stripe"),
+    )
+    handler = HandlerInfo(name="send", limits=limits)
+    shown = ApiClient(create_app(World(handlers=(handler,)).api)).get("/v1/handlers/send").json
+    assert shown["limits"] == [
+        {
+            "name": "send.1",
+            "kind": "concurrency",
+            "max": 2,
+            "key": "payload.account",
+            "on_full": "wait",
+            "max_waiting": 5,
+            "holds": "attempt",
+            "order": "due",
+            "per_seconds": None,
+            "burst": None,
+        },
+        {
+            "name": "stripe",
+            "kind": "rate",
+            "max": 100,
+            "key": "handler",
+            **dict.fromkeys(("on_full", "max_waiting", "holds", "order")),
+            "per_seconds": 60,
+            "burst": 10,
+        },
+    ]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from hourhand import JobContext, NotRetryable, Retry, job
+from hourhand import Concurrency, JobContext, NotRetryable, Retry, job
 
 SECONDS_TO_A_HEARTBEAT = 20.0
 
@@ -16,6 +16,11 @@ beaten = threading.Event()
 @job("greet")
 def greet(ctx: JobContext, payload: Any) -> Any:
     return payload
+
+
+@job("narrow", limits=[Concurrency(1)])
+def narrow(ctx: JobContext, payload: Any) -> None:
+    """Run one at a time."""
 
 
 @job("fail", retry=Retry(max_attempts=2, backoff="fixed", base_seconds=1))

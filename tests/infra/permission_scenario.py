@@ -25,6 +25,8 @@ def play(cloud: RecordedCloud) -> None:
     jobs_of_all_kinds(cloud)
     operations(cloud)
     lost_and_owed(cloud)
+    paused_handlers(cloud)
+    limited_handlers(cloud)
     schedules_and_calendars(cloud)
     shards_in_batches(cloud)
     questions(cloud)
@@ -116,6 +118,47 @@ def lost_and_owed(cloud: RecordedCloud) -> None:
         "SUCCEEDED",
         "EXPIRED",
     ]
+
+
+def paused_handlers(cloud: RecordedCloud) -> None:
+    """Jobs that wait for the end of a pause: cancelled, expired, resumed, and woken by a tick."""
+    expires_at = (cloud.now() + timedelta(seconds=20)).isoformat()
+    expiring = submit(cloud, expires_at=expires_at)
+    cancelled, resumed = submit(cloud), submit(cloud)
+    cloud.api("POST", "/v1/handlers/greet/pause", {"note": "a rehearsal"})
+    cloud.deliver()
+    assert cloud.api("GET", f"/v1/jobs/{resumed}")["waits_for"]["limit"] == "greet.pause"
+    cloud.api("POST", f"/v1/jobs/{cancelled}/cancel", {})
+    cloud.advance(25)
+    cloud.send_again(expiring)
+    cloud.deliver()
+    cloud.api("POST", "/v1/handlers/greet/resume", {})
+    until = (cloud.now() + timedelta(minutes=2)).isoformat()
+    woken = submit(cloud)
+    cloud.api("POST", "/v1/handlers/greet/pause", {"until": until})
+    cloud.deliver()
+    cloud.minutes(7)
+    ended = {job_id: status_of(cloud, job_id) for job_id in (expiring, cancelled, resumed, woken)}
+    assert list(ended.values()) == ["EXPIRED", "CANCELLED", "SUCCEEDED", "SUCCEEDED"]
+    cloud.api("GET", "/v1/audit?handler=greet")
+
+
+def limited_handlers(cloud: RecordedCloud) -> None:
+    """Jobs that wait for a slot: cancelled, and started when the limit is raised."""
+    cloud.api("PUT", "/v1/limits/narrow.1", {"max": 0})
+    waiting, cancelled = submit(cloud, "narrow"), submit(cloud, "narrow")
+    cloud.deliver()
+    assert cloud.api("GET", f"/v1/jobs/{waiting}")["waits_for"]["limit"] == "narrow.1"
+    assert cloud.api("GET", "/v1/limits/narrow.1")["waiting"] == 2
+    cloud.api("POST", f"/v1/jobs/{cancelled}/cancel", {})
+    cloud.minutes(3)
+    cloud.api("DELETE", "/v1/limits/narrow.1")
+    cloud.deliver()
+    at_once = submit(cloud, "narrow")
+    cloud.deliver()
+    ended = [status_of(cloud, job_id) for job_id in (waiting, cancelled, at_once)]
+    assert ended == ["SUCCEEDED", "CANCELLED", "SUCCEEDED"]
+    cloud.api("GET", "/v1/limits")
 
 
 def schedules_and_calendars(cloud: RecordedCloud) -> None:

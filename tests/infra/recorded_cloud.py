@@ -24,12 +24,14 @@ from hourhand.aws.batches import Bulk
 from hourhand.aws.clock import SystemClock
 from hourhand.aws.handler_manifest import write_manifest
 from hourhand.aws.job_store import DynamoJobStore
+from hourhand.aws.layout.messages import message_body
 from hourhand.aws.provision import provision
 from hourhand.aws.schedule_store import DynamoScheduleStore
 from hourhand.handlers import describe, load_handlers
 from hourhand.local.entry_points import Handler, LocalContext, load_entry_point
 from hourhand.local.lambda_events import done_messages, gateway_event, sqs_event
 from hourhand.local.scheduler_process import scheduled_event
+from hourhand.services.jobs.due import message_of
 from hourhand.settings import SELF, settings_environment
 from tests.infra import permission_handlers
 from tests.infra.recorded_calls import RecordedCalls
@@ -129,6 +131,13 @@ class RecordedCloud:
                 count += 1
         return count
 
+    def send_again(self, job_id: str) -> None:
+        """Let a copy of a job's message come, as SQS may."""
+        job = self.jobs.get(job_id)
+        assert job is not None
+        url = self.settings.queues[job.queue]
+        self._sqs.send_message(QueueUrl=url, MessageBody=message_body(message_of(job)))
+
     def minutes(self, number: int) -> None:
         """Let minutes pass, each with a tick and two deliveries."""
         for _ in range(number):
@@ -177,7 +186,8 @@ class RecordedCloud:
         )
         for name, text in settings_environment(settings).items():
             self._monkeypatch.setenv(name, text)
-        self._monkeypatch.setenv("HOURHAND_TIMINGS", '{"heartbeat": 0.2, "first_look_back": 600}')
+        timings = {"heartbeat": 0.2, "first_look_back": 600, "control_cache": 0.001}
+        self._monkeypatch.setenv("HOURHAND_TIMINGS", json.dumps(timings))
 
 
 def load_module(handler: Handler) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def test_user_code_can_write_no_control_record_and_no_schedule(dev: Deployment) 
     )
 
 
-def test_the_api_writes_two_control_records_and_no_lease(dev: Deployment) -> None:
+def test_the_api_writes_few_control_records_and_no_lease(dev: Deployment) -> None:
     """Leases and watermark are the scheduler's: a forged one would stop every sweep."""
     (statement,) = (
         statement
@@ -154,14 +154,25 @@ def test_the_api_writes_two_control_records_and_no_lease(dev: Deployment) -> Non
     )
     assert statement["Action"] == ["dynamodb:UpdateItem"]
     assert statement["Condition"] == {
-        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["caller.*", "id-key", "resweep"]}
+        "ForAllValues:StringLike": {
+            "dynamodb:LeadingKeys": ["caller.*", "id-key", "limits", "pauses", "resweep"]
+        }
     }
 
 
 def test_no_function_may_delete_a_job(dev: Deployment) -> None:
     for function in FUNCTIONS:
+        (statement,) = (
+            statement
+            for statement in dev.statements(function)
+            if "dynamodb:DeleteItem" in statement["Action"]
+            and "jobs" in map(short, statement["Resource"])
+        )
+        assert statement["Action"] == ["dynamodb:DeleteItem"]
+        assert statement["Condition"] == {
+            "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["l.*"]}
+        }
         rights = allowed(dev, function)
-        assert ("dynamodb:DeleteItem", "jobs") not in rights
         assert not [action for action, _ in rights if action.startswith("s3:Delete")]
 
 

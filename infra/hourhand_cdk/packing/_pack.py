@@ -166,7 +166,7 @@ class _Work:
         if function == WORKER:
             for place, file in self.files.places.items():
                 copy_file(file, to / place)
-        elif manifest is not None:
+        if manifest is not None:
             copy_file(manifest, to / MANIFEST)
         settle(to)
         return to

@@ -117,11 +117,10 @@ def test_the_examples_are_packed_as_the_package_that_they_are(packed: Packed) ->
     assert not (packed.api / "examples").exists()
 
 
-def test_the_manifest_lies_where_jobs_are_validated(packed: Packed) -> None:
-    for folder in (packed.api, packed.scheduler):
+def test_the_manifest_is_part_of_every_function(packed: Packed) -> None:
+    for folder in (packed.api, packed.scheduler, packed.worker):
         names = [info.name for info in read_manifest(folder / "manifest.json")]
         assert names == list(packed.handlers)
-    assert not (packed.worker / "manifest.json").exists()
 
 
 def test_the_manifest_says_what_each_handler_takes_and_the_api_can_check_it(

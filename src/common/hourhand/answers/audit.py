@@ -1,4 +1,4 @@
-"""What callers did with jobs and schedules."""
+"""What callers did with jobs, schedules and handlers."""
 
 from datetime import datetime
 from typing import Annotated
@@ -13,9 +13,9 @@ ACTIONS = tuple(
 
 
 class AuditEvent(Answered):
-    """What a caller did. `job_id` is null if it was done with a schedule.
+    """What a caller did. `job_id` is null if it was done with a schedule or a handler.
 
-    `action` is the `kind` of a job's event, or what was done with the schedule.
+    `action` is the `kind` of a job's event, or what was done with the schedule or the handler.
     """
 
     at: datetime
@@ -24,13 +24,15 @@ class AuditEvent(Answered):
     action: Annotated[str, ACTIONS]
     job_id: str | None
     schedule_id: str | None
+    handler: Annotated[str | None, "The handler of the job, or the one that was paused or resumed."]
     reason: Annotated[str | None, "The note or reason that is on record."]
 
 
 class AuditPage(Answered):
     """What callers did, newest first within the page. Only a null `next_cursor` ends.
 
-    `histories_read` counts the jobs and schedules that the page was made from: it may be empty.
+    `histories_read` counts the jobs, schedules and handlers that the page was made from: it may be
+    empty.
     """
 
     events: tuple[AuditEvent, ...]

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from hourhand.answers.answered import Answered
 from hourhand.domain.jobs.job import FINAL, EventKind, JobStatus, OnLost, Outcome, Priority
 from hourhand.domain.jobs.retry import Backoff, Jitter
+from hourhand.domain.jobs.waiting import WaitKind
 
 PriorityName = Annotated[str, Priority]
 OnLostName = Annotated[str, OnLost]
@@ -74,12 +75,24 @@ class Progress(Answered):
     message: str | None
 
 
-class Waiting(Answered):
-    """What a job waits for, beside its time: a slot of its schedule, or of its backfill."""
+class WaitsFor(Answered):
+    """What a job waits for, beside its time, before it can start.
 
-    kind: Annotated[str, ("slot",)]
-    since: datetime
-    max_running: Annotated[int | None, "How many jobs run at once where it waits for a slot."]
+    `slot`: a slot of a concurrency limit, or, without `limit`, of its schedule or backfill. The
+    pause of a handler is a limit of 0, whose name is the handler's and `.pause`.
+    """
+
+    kind: Annotated[str, WaitKind]
+    limit: Annotated[str | None, "The name of the limit."]
+    key: Annotated[str | None, "The key under the limit; null if the limit has none."]
+    since: datetime | None
+    position: Annotated[
+        int | None,
+        "The place among the jobs that wait, from 1, if it is at most 100. Null in listings.",
+    ]
+    max_running: Annotated[
+        int | None, "How many jobs run at once where it waits for a slot, if that is known."
+    ]
 
 
 class JobSummary(Answered):
@@ -123,7 +136,9 @@ class JobSummary(Answered):
     discarded_at: datetime | None
     discard_note: str | None
     progress: Progress | None
-    waits_for: Annotated[Waiting | None, "What the job waits for, beside its time."]
+    waits_for: Annotated[
+        WaitsFor | None, "Null for a job that waits for its time alone, runs or has ended."
+    ]
     error: ErrorSummary | None
     schedule_id: str | None
     occurrence: datetime | None

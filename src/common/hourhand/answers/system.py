@@ -6,6 +6,13 @@ from typing import Annotated, Any
 
 from hourhand.answers.answered import Answered
 from hourhand.answers.jobs import OnLostName, PriorityName, Retry
+from hourhand.domain.limits.debounce import Mode
+from hourhand.domain.limits.declarations import Holds, OnFull, Order
+from hourhand.domain.limits.unique_keys import OnConflict
+
+OnFullName = Annotated[str, OnFull]
+HoldsName = Annotated[str, Holds]
+OrderName = Annotated[str, Order]
 
 
 class QueueStats(Answered):
@@ -79,6 +86,38 @@ class HandlerPause(Answered):
     note: str | None
 
 
+class HandlerLimit(Answered):
+    """A limit that a handler's `@job` declares. Fields of the other kind are null."""
+
+    name: Annotated[str, "its own name, by which handlers share it, or `<handler>.<n>`"]
+    kind: Annotated[str, ("concurrency", "rate")]
+    max: Annotated[int, "how many jobs of one key may run at a time, or start in `per_seconds`"]
+    key: Annotated[str, "where the key of a job is found, or the key itself"]
+    on_full: Annotated[OnFullName | None, "what becomes of a job that finds the limit full"]
+    max_waiting: Annotated[int | None, "how many jobs may wait; null if there is no bound"]
+    holds: Annotated[HoldsName | None, "how long a job keeps its slot"]
+    order: Annotated[OrderName | None, "in which order waiting jobs start"]
+    per_seconds: float | None
+    burst: Annotated[int | None, "how many jobs may start at once after a pause"]
+
+
+class HandlerUnique(Answered):
+    """Which jobs of a handler are one and the same: at most one of a key is in scope."""
+
+    key: Annotated[str, "where the key of a job is found, or the key itself"]
+    until: Annotated[Any, str | int, "`start`, `end` or `success`, or a number of seconds"]
+    on_conflict: Annotated[str, OnConflict]
+
+
+class HandlerDebounce(Answered):
+    """How submissions of a key that come shortly after one another become one job."""
+
+    key: Annotated[str, "where the key of a job is found, or the key itself"]
+    wait_seconds: float
+    max_wait_seconds: float | None
+    mode: Annotated[str, Mode]
+
+
 class Handler(Answered):
     """A registered handler: what it takes, its policies and its declared schedule.
 
@@ -96,6 +135,9 @@ class Handler(Answered):
     ]
     payload_validated: Annotated[bool, "whether a submission is refused if its payload is wrong"]
     policies: HandlerPolicies
+    limits: Annotated[tuple[HandlerLimit, ...], "in the order in which they are declared"]
+    unique: Annotated[HandlerUnique | None, "null if its jobs are not unique"]
+    debounce: Annotated[HandlerDebounce | None, "null if its jobs are not debounced"]
     schedule: HandlerSchedule | None
     paused: HandlerPause | None
 

@@ -62,6 +62,7 @@ _BULK = Access(Scope.OPERATE, Bound.BULK)
 _READ_SCHEDULE = Access(Scope.READ, Bound.SCHEDULE)
 _OPERATE_SCHEDULE = Access(Scope.OPERATE, Bound.SCHEDULE)
 _READ_SHARED = Access(Scope.READ, Bound.SHARED)
+_READ_ALL = Access(Scope.READ, Bound.REFUSED)
 _OPERATE_ALL = Access(Scope.OPERATE, Bound.REFUSED)
 
 ACCESS: Mapping[tuple[str, str], Access] = {
@@ -100,6 +101,14 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("GET", "/v1/resweep"): _READ_SHARED,
     ("GET", "/v1/handlers"): _READ_SHARED,
     ("GET", "/v1/handlers/{name}"): _READ_SHARED,
+    ("POST", "/v1/handlers/{name}/pause"): _OPERATE_ALL,
+    ("POST", "/v1/handlers/{name}/resume"): _OPERATE_ALL,
+    # A limit is shared by tenants: its holders and its keys name what belongs to others.
+    ("GET", "/v1/limits"): _READ_ALL,
+    ("GET", "/v1/limits/{name}"): _READ_ALL,
+    ("PUT", "/v1/limits/{name}"): _OPERATE_ALL,
+    ("DELETE", "/v1/limits/{name}"): _OPERATE_ALL,
+    ("POST", "/v1/limits/{name}/free"): _OPERATE_ALL,
     ("GET", "/v1/health"): _READ_SHARED,
     ("GET", "/v1/openapi.json"): _READ_SHARED,
     ("GET", "/v1/docs"): _READ_SHARED,

@@ -10,7 +10,9 @@ from hourhand.api.problems import log_if_unforeseen, problem_answer
 from hourhand.api.routes.audit import AUDIT_ROUTES
 from hourhand.api.routes.bulk import BULK_ROUTES
 from hourhand.api.routes.calendars import CALENDAR_ROUTES
+from hourhand.api.routes.handlers import HANDLER_ROUTES
 from hourhand.api.routes.jobs import JOB_ROUTES
+from hourhand.api.routes.limits import LIMIT_ROUTES
 from hourhand.api.routes.schedules import SCHEDULE_ROUTES
 from hourhand.api.routes.system import SYSTEM_ROUTES
 from hourhand.api.routing import Services, answer_request
@@ -20,6 +22,8 @@ ROUTES = (
     *BULK_ROUTES,
     *SCHEDULE_ROUTES,
     *CALENDAR_ROUTES,
+    *HANDLER_ROUTES,
+    *LIMIT_ROUTES,
     *AUDIT_ROUTES,
     *SYSTEM_ROUTES,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -23,13 +24,15 @@ def answer_page(
     query: PageRequest,
     read: Callable[[str | None, int], tuple[Sequence[Entry], str | None]],
     tell: Callable[[Entry], tuple[str, dict[str, Any]]],
+    names: re.Pattern[str] = OWN_ID,
 ) -> Answer:
     """Return a page of ``listing``, cut where its entries are more than an answer holds.
 
     ``read`` takes the name to go on after and a limit, ``tell`` returns the name of an entry and
-    its JSON, of which one always fits. Raises `InvalidInput` for a cursor of another listing.
+    its JSON, of which one always fits. ``names``: what a name may be. Raises `InvalidInput` for a
+    cursor of another listing.
     """
-    after = None if query.cursor is None else _read_cursor(listing, query.cursor)
+    after = None if query.cursor is None else _read_cursor(listing, query.cursor, names)
     entries, next_name = read(after, query.limit)
     told: list[dict[str, Any]] = []
     last_name = None
@@ -46,9 +49,9 @@ def answer_page(
     return Answer.of({listing: told, "next_cursor": next_cursor})
 
 
-def _read_cursor(listing: str, cursor: str) -> str:
+def _read_cursor(listing: str, cursor: str, names: re.Pattern[str]) -> str:
     (name,) = unseal(cursor, _fingerprint(listing), (str,))
-    if OWN_ID.fullmatch(name) is None:
+    if names.fullmatch(name) is None:
         fault = FieldError("cursor", "is not a next_cursor of this listing")
         raise InvalidInput("The cursor is invalid.", errors=(fault,))
     return str(name)

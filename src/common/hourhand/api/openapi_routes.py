@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from hourhand.answers import audit, batches, jobs, schedules, system
+from hourhand.answers import audit, batches, jobs, limits, schedules, system
 from hourhand.answers.answered import Answered
 from hourhand.api.requests import (
     AuditRequest,
@@ -17,9 +17,13 @@ from hourhand.api.requests import (
     BulkDiscard,
     BulkRequest,
     CalendarInput,
+    FreeInput,
     GroupsRequest,
+    HandlerPauseInput,
     JobPatch,
     JobSubmission,
+    LimitInput,
+    LimitQuery,
     ListRequest,
     LogRequest,
     NoteInput,
@@ -287,10 +291,61 @@ _SYSTEM: Mapping[tuple[str, str], Description] = {
         summary="Read a handler: the schema of its payload, its policies, whether it is paused",
         tag="system",
         answer=system.Handler,
-        fails=(404,),
+        fails=(404, 503),
     ),
     ("GET", "/v1/handlers"): Description(
-        summary="List the registered handlers", tag="system", answer=system.Handlers
+        summary="List the registered handlers",
+        tag="system",
+        answer=system.Handlers,
+        fails=(503,),
+    ),
+    ("POST", "/v1/handlers/{name}/pause"): Description(
+        summary="Pause a handler: no job of it starts until it is resumed, or until a time",
+        tag="system",
+        body=HandlerPauseInput,
+        answer=system.Handler,
+        fails=(404, 409, *_BODY_FAILS, 503),
+    ),
+    ("POST", "/v1/handlers/{name}/resume"): Description(
+        summary="End the pause of a handler, and send the jobs that waited for it",
+        tag="system",
+        body=NoteInput,
+        answer=system.Handler,
+        fails=(404, *_BODY_FAILS, 503),
+    ),
+    ("GET", "/v1/limits"): Description(
+        summary="List the limits of all handlers, by name",
+        tag="system",
+        answer=limits.LimitPage,
+        query=PageRequest,
+        fails=(503,),
+    ),
+    ("GET", "/v1/limits/{name}"): Description(
+        summary="Read a limit: which jobs hold its slots, and which wait",
+        tag="system",
+        answer=limits.Limit,
+        query=LimitQuery,
+        fails=(404, 503),
+    ),
+    ("PUT", "/v1/limits/{name}"): Description(
+        summary="Set numbers of a limit in the place of those in the code",
+        tag="system",
+        body=LimitInput,
+        answer=limits.ChangedLimit,
+        fails=(404, 409, *_BODY_FAILS, 503),
+    ),
+    ("DELETE", "/v1/limits/{name}"): Description(
+        summary="Remove the numbers that were set for a limit",
+        tag="system",
+        answer=limits.ChangedLimit,
+        fails=(404, 503),
+    ),
+    ("POST", "/v1/limits/{name}/free"): Description(
+        summary="Free the slot that a DEAD job keeps",
+        tag="system",
+        body=FreeInput,
+        answer=limits.Limit,
+        fails=(404, 409, *_BODY_FAILS, 503),
     ),
     ("GET", "/v1/health"): Description(
         summary="Check that the API answers", tag="system", answer=system.Health

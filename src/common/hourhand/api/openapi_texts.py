@@ -63,7 +63,27 @@ FIELD_TEXTS = {
     "JobSubmission": {
         **_JOB,
         "delay_seconds": "When to run, in seconds from now.",
-        "concurrency_key": _NOT_YET,
+        "concurrency_key": "The key of the job under the first concurrency limit of its handler"
+        " that has a key of its own, in place of that key.",
+        "debounce": "Submissions of a key that come shortly after one another are one job."
+        " Default: as its handler states.",
+        "unique": "At most one job of a key exists at a time. Default: as its handler states.",
+    },
+    "UniqueInput": {
+        "key": "Where the unique key is found: `payload.day`, `payload`, `tags.x`, `tenant`,"
+        " `handler`, or a word that is the key.",
+        "until": "When the key is free again: `start`, `end` or `success` of the job, or a number"
+        " of seconds after its submission. Default end.",
+        "on_conflict": "What becomes of a submission whose key another job has: `return` that job,"
+        " `reject` with 409, or `replace` its payload and time, which needs `until` `start`."
+        " Default return.",
+    },
+    "DebounceInput": {
+        "key": "Where the key is found, as that of `unique`.",
+        "wait_seconds": "The job runs once no submission of its key came for so long.",
+        "max_wait_seconds": "The job runs at the latest so long after the first submission."
+        " Default: submissions may put it off without end.",
+        "mode": "Whether the job runs with the `last` payload, the default, or the `first`.",
     },
     "RetryInput": {
         "max_attempts": "The first attempt and all retries. Default 6.",
@@ -91,6 +111,7 @@ FIELD_TEXTS = {
     "AuditRequest": {
         "job": "Only what was done with this job.",
         "schedule": "Only what was done with this schedule.",
+        "handler": "Only when this handler was paused and resumed.",
         "caller": "Only what this caller did: the whole ARN or subject, or `local`. With `*` at its"
         " end: what all did whose identity begins so.",
         "from": "Only what was done at this time or later.",
@@ -130,6 +151,21 @@ FIELD_TEXTS = {
         "to": "The last date that is excluded, or the first instant that is not.",
     },
     "NoteInput": {"note": _NOTE},
+    "HandlerPauseInput": {
+        "note": _NOTE,
+        "until": "The pause ends by itself at this time. Default: it lasts until a resume.",
+    },
+    "LimitQuery": {"key": "One key of a limit that has keys, such as the name of a tenant."},
+    "LimitInput": {
+        "max": (
+            "The number of each key that has none of its own. 0 lets no job start; null restores"
+            " the number in the code. Default: it stays."
+        ),
+        "overrides": (
+            "Numbers of keys, at most 200. Null removes one. Keys that are not named stay."
+        ),
+    },
+    "FreeInput": {"job_id": "The DEAD job whose slot is freed."},
     "BackfillInput": {
         "from": "The earliest scheduled time to run.",
         "to": "The latest scheduled time to run, not in the future.",

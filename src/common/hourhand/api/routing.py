@@ -19,8 +19,10 @@ from hourhand.services.callers import Callers
 from hourhand.services.jobs.bulk import BulkService
 from hourhand.services.jobs.logs import LogService
 from hourhand.services.jobs.operations import OperationsService
+from hourhand.services.jobs.pauses import HandlerPauseService
 from hourhand.services.jobs.queries import QueryService
 from hourhand.services.jobs.submission import SubmissionService
+from hourhand.services.limits.operations import LimitService
 from hourhand.services.schedules.backfills import BackfillService
 from hourhand.services.schedules.calendars import CalendarService
 from hourhand.services.schedules.operations import ScheduleService
@@ -42,6 +44,8 @@ class Services:
     backfills: BackfillService
     calendars: CalendarService
     occurrences: OccurrenceQueries
+    pauses: HandlerPauseService
+    limits: LimitService
     resweeps: ResweepService
     callers: Callers
     audit: AuditService

@@ -22,8 +22,10 @@ from hourhand.aws.table_schema import (
     ID_KEY,
     IDEMPOTENCY,
     JOBS,
+    LIMITS_KEY,
     LISTING_INDEX,
     NAMES_INDEX,
+    PAUSES_KEY,
     PRIORITY_QUEUES,
     RESWEEP_KEY,
     RUN_AT_INDEX,
@@ -32,6 +34,7 @@ from hourhand.aws.table_schema import (
     Index,
     Table,
 )
+from hourhand.domain.side_items import LIMIT_PREFIX
 
 EVERYTHING = "*"
 LOGS = "logs"
@@ -73,6 +76,9 @@ _READ_ITEM = ("GetItem", "BatchGetItem")
 _WRITE_ITEM = ("PutItem", "UpdateItem")
 _PRIORITIES = tuple(queue.name for queue in PRIORITY_QUEUES.values())
 
+_WAITERS = _items(JOBS, "DeleteItem", leading_keys=(f"{LIMIT_PREFIX}*",))
+"""Waiter records are deleted; no job and nothing beside it ever is, but by TTL."""
+
 _CONTENTS = (
     Grant(
         service="s3",
@@ -89,13 +95,18 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
     # Accepts, shows and changes jobs, schedules and calendars.
     "api": (
         _items(JOBS, *_READ_ITEM, *_WRITE_ITEM, "Query", "PartiQLInsert"),
+        _WAITERS,
         _indexes(JOBS, LISTING_INDEX, DEAD_INDEX),
         _items(CONTROL, *_READ_ITEM),
-        # The request for a resweep (ADR 20), the secret of derived ids (ADR 21) and the identities
-        # of callers (ADR 27): no lease, no watermark. A request of a single item always has the
-        # key of the condition (DynamoDB developer guide, "Using IAM policy conditions for
-        # fine-grained access control").
-        _items(CONTROL, "UpdateItem", leading_keys=(f"{CALLER_KEYS}*", ID_KEY, RESWEEP_KEY)),
+        # The request for a resweep (ADR 20), the secret of derived ids (ADR 21), the identities
+        # of callers (ADR 27), the pauses of handlers (ADR 31) and the overrides of limits: neither
+        # a lease nor the watermark. A request of a single item always has the key of the condition
+        # (DynamoDB developer guide, "Using IAM policy conditions for fine-grained access control").
+        _items(
+            CONTROL,
+            "UpdateItem",
+            leading_keys=(f"{CALLER_KEYS}*", ID_KEY, LIMITS_KEY, PAUSES_KEY, RESWEEP_KEY),
+        ),
         _items(SCHEDULES, *_READ_ITEM, "UpdateItem", "DeleteItem", "Query"),
         _indexes(SCHEDULES, NAMES_INDEX),
         *_CONTENTS,
@@ -107,6 +118,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
     # Sweeps, sends and marks jobs, and visits schedules.
     "scheduler": (
         _items(JOBS, *_READ_ITEM, *_WRITE_ITEM, "Query", "PartiQLUpdate"),
+        _WAITERS,
         _indexes(JOBS, RUN_AT_INDEX, DEAD_INDEX),
         _items(CONTROL, "GetItem", *_WRITE_ITEM),
         _items(SCHEDULES, *_READ_ITEM, "UpdateItem", "DeleteItem", "Query"),
@@ -126,6 +138,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
     # User code shares the worker's role, so it writes no control record and no schedule.
     "worker": (
         _items(JOBS, *_READ_ITEM, *_WRITE_ITEM, "Query"),
+        _WAITERS,
         _items(CONTROL, "GetItem"),
         _items(IDEMPOTENCY, "GetItem", *_WRITE_ITEM),
         _items(SCHEDULES, "GetItem", "Query"),

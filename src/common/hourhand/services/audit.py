@@ -1,4 +1,4 @@
-"""What callers did, from the histories of the jobs and schedules that are kept.
+"""What callers did, from the histories of the jobs, schedules and handlers that are kept.
 
 There is no index of callers: to find what one did, all histories are read, in pages.
 """
@@ -15,9 +15,11 @@ from hourhand.domain.errors import FieldError, InvalidInput, NotFound, Unavailab
 from hourhand.domain.ids import OWN_ID
 from hourhand.domain.jobs.history import is_requested, reason_told
 from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.pauses import events_of_handler
 from hourhand.domain.schedules.schedule import Schedule, ScheduleEvent
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.ports.clock import Clock
+from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.job_store import JobStore, Listing, ListingPosition
 from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.services.callers import Callers
@@ -45,7 +47,7 @@ SCHEDULES_A_READ = 100
 ANY_END = "*"
 """At the end of a caller: all whose identities begin so, such as the sessions of a role."""
 
-_JOBS, _SCHEDULES = "j", "s"
+_JOBS, _SCHEDULES, _HANDLERS = "j", "s", "h"
 _MAX_MS = 10**13
 _MAX_SEQUENCE = 10**10
 
@@ -59,6 +61,7 @@ class AuditRecord:
     action: str
     job_id: str | None
     schedule_id: str | None
+    handler: str | None
     reason: str | None
 
 
@@ -73,9 +76,10 @@ class AuditPage:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a search goes on: after a job in the listing, or in or after a schedule.
+    """Where a search goes on: after a job, in or after a schedule, or after a handler.
 
-    ``name``: the tie of a job's position, or the id of a schedule, empty before the first one.
+    ``name``: the tie of a job's position, the id of a schedule, or the name of the last handler
+    that was read; empty before the first one.
     ``ms`` and ``sequence``: the job's creation and 0, or those of an event of the schedule, whose
     older events are still to be read; 0 and 0 after all of them.
     """
@@ -111,6 +115,7 @@ class AuditService:
 
     jobs: JobStore
     schedules: ScheduleStore
+    handlers: HandlerDirectory
     callers: Callers
     clock: Clock
 
@@ -131,6 +136,9 @@ class AuditService:
             following = None
         elif request.schedule is not None:
             following = self._of_schedule(wanted, request.schedule, place, found)
+        elif request.handler is not None:
+            self._read_handler(wanted, request.handler, found)
+            following = None
         else:
             following = self._of_all(wanted, place, found)
         events = found.events if is_one else self._of_callers(request.caller, found.events)
@@ -166,7 +174,12 @@ class AuditService:
             place = _Place(_SCHEDULES)
             if found.room <= 0 or self.clock.monotonic() >= deadline:
                 return place
-        return self._read_schedules(wanted, place, found, deadline)
+        if place.phase == _SCHEDULES:
+            following = self._read_schedules(wanted, place, found, deadline)
+            if following is not None:
+                return following
+            place = _Place(_HANDLERS)
+        return self._read_handlers(wanted, place, found, deadline)
 
     def _read_jobs(
         self, wanted: _Wanted, place: _Place, found: _Found, deadline: float
@@ -224,6 +237,30 @@ class AuditService:
                     raise Unavailable("There are too many schedules to search in time; try again.")
                 return place
         return None
+
+    def _read_handlers(
+        self, wanted: _Wanted, place: _Place, found: _Found, deadline: float
+    ) -> _Place | None:
+        """Read what was done with the handlers after a place, by name; a tenant sees none of it."""
+        if wanted.request.tenant is not None:
+            return None
+        for info in self.handlers.all():
+            if info.name <= place.name:
+                continue
+            if found.room <= 0 or self.clock.monotonic() >= deadline:
+                return place
+            self._read_handler(wanted, info.name, found)
+            place = _Place(_HANDLERS, info.name)
+        return None
+
+    def _read_handler(self, wanted: _Wanted, handler: str, found: _Found) -> None:
+        """Add the newest events of a handler, which are few: it is seldom paused."""
+        kept = self.schedules.read_events(
+            events_of_handler(handler), before=None, limit=EVENTS_A_READ
+        )
+        found.read += 1
+        for event in kept:
+            found.events += wanted.of_handler(handler, event)
 
     def _schedules_from(self, place: _Place) -> Iterator[Schedule]:
         """Yield the schedule that is to be read further, and all after it, by id."""
@@ -302,6 +339,7 @@ class _Wanted:
                 action=event.kind.name,
                 job_id=job.id,
                 schedule_id=job.schedule_id,
+                handler=job.handler,
                 reason=reason_told(event),
             )
             for event in reversed(job.history)
@@ -310,15 +348,27 @@ class _Wanted:
 
     def of_schedule(self, schedule_id: str, event: ScheduleEvent) -> list[AuditRecord]:
         """Return what a caller did with a schedule, if it is searched for."""
+        return self._of(event, schedule_id=schedule_id, handler=None)
+
+    def of_handler(self, handler: str, event: ScheduleEvent) -> list[AuditRecord]:
+        """Return what a caller did with a handler, if it is searched for."""
+        return self._of(event, schedule_id=None, handler=handler)
+
+    def _of(
+        self, event: ScheduleEvent, *, schedule_id: str | None, handler: str | None
+    ) -> list[AuditRecord]:
+        if not self._has(event.at, event.actor):
+            return []
         record = AuditRecord(
             at=event.at,
             actor=event.actor,
             action=event.kind.name,
             job_id=None,
             schedule_id=schedule_id,
+            handler=handler,
             reason=event.note or None,
         )
-        return [record] if self._has(event.at, event.actor) else []
+        return [record]
 
     def _has(self, at: datetime, actor: str) -> bool:
         start, end = self.request.start, self.request.end
@@ -340,7 +390,8 @@ def _read_place(request: AuditRequest) -> _Place | None:
     if request.cursor is None:
         return None
     phase, name, ms, sequence = unseal(request.cursor, request.fingerprint, (str, str, int, int))
-    is_known = phase in {_JOBS, _SCHEDULES} and (not name or OWN_ID.fullmatch(name) is not None)
+    is_name = phase == _HANDLERS or not name or OWN_ID.fullmatch(name) is not None
+    is_known = phase in {_JOBS, _SCHEDULES, _HANDLERS} and is_name
     if not is_known or not 0 <= ms < _MAX_MS or not 0 <= sequence < _MAX_SEQUENCE:
         message = "is not a next_cursor of this search with the same filters"
         raise InvalidInput("The cursor is invalid.", errors=(FieldError("cursor", message),))

@@ -227,9 +227,19 @@ def test_time_and_delay_and_id_and_key_exclude_each_other() -> None:
 
 
 def test_what_comes_later_is_refused_as_not_supported_yet() -> None:
-    error = refusal(pool="gpu", concurrency_key="customer-42")
+    error = refusal(pool="gpu")
     assert isinstance(error, NotSupportedYet)
-    assert set(messages(error)) == {"pool", "concurrency_key"}
+    assert set(messages(error)) == {"pool"}
+
+
+@pytest.mark.parametrize("key", ["k", "x" * 256, "ü\n"])
+def test_a_concurrency_key_is_text_of_up_to_256_characters(key: str) -> None:
+    assert submission(concurrency_key=key).concurrency_key == key
+
+
+@pytest.mark.parametrize("key", ["", "x" * 257, 5, True, ["a"], {"a": 1}])
+def test_another_concurrency_key_is_refused(key: object) -> None:
+    assert set(messages(refusal(concurrency_key=key))) == {"concurrency_key"}
 
 
 def test_a_payload_of_exactly_the_limit_is_taken_and_one_byte_of_utf_8_more_is_not() -> None:

@@ -118,7 +118,12 @@ def test_a_job_that_waits_for_a_slot_says_since_when_and_how_many_run_at_once() 
     put_off = make_event(kind=EventKind.CHANGED, reason=WAITS_FOR_SLOT)
     overlap = Overlap(group="nightly", max_running=2)
     job = make_job(schedule_id="nightly", overlap=overlap, history=(make_event(), put_off))
-    waits = {"kind": "slot", "since": "2026-01-05T09:00:00.000Z", "max_running": 2}
+    waits = {
+        "kind": "slot",
+        "since": "2026-01-05T09:00:00.000Z",
+        "max_running": 2,
+        **dict.fromkeys(("limit", "key", "position")),
+    }
     assert job_response(JobReport(job, "null", None, (), None))["waits_for"] == waits
     assert job_summary(JobReport(job, None, None, (), None))["waits_for"] == waits
     assert job_response(JobReport(make_job(), "null", None, (), None))["waits_for"] is None

@@ -28,9 +28,11 @@ from hourhand.api.requests.jobs import (
     RetryInput,
     payload_text,
 )
+from hourhand.api.requests.limits import FreeInput, LimitInput, LimitQuery
 from hourhand.api.requests.schedule_operations import (
     BackfillInput,
     CalendarInput,
+    HandlerPauseInput,
     NoteInput,
     PageRequest,
     PreviewInput,
@@ -52,10 +54,14 @@ __all__ = [
     "BulkDiscard",
     "BulkRequest",
     "CalendarInput",
+    "FreeInput",
     "GroupsRequest",
+    "HandlerPauseInput",
     "JobFilters",
     "JobPatch",
     "JobSubmission",
+    "LimitInput",
+    "LimitQuery",
     "ListRequest",
     "LogRequest",
     "NoteInput",

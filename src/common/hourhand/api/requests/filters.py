@@ -190,6 +190,7 @@ class AuditRequest(BaseModel):
 
     job: AuditedId | None = None
     schedule: AuditedId | None = None
+    handler: HandlerName | None = None
     caller: CallerIdentity | None = None
     start: Instant | None = Field(default=None, alias="from")
     end: Instant | None = Field(default=None, alias="to")
@@ -201,8 +202,13 @@ class AuditRequest(BaseModel):
     def parse_query(cls, query: Mapping[str, str]) -> AuditRequest:
         """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
         request = validate(cls, query, what="query")
-        if request.job is not None and request.schedule is not None:
-            raise invalid("query", [FieldError("schedule", "must not be given together with job")])
+        given = [n for n in ("job", "schedule", "handler") if getattr(request, n) is not None]
+        if len(given) > 1:
+            message = f"must not be given together with {given[0]}"
+            raise invalid("query", [FieldError(given[1], message)])
+        if request.handler is not None and request.tenant is not None:
+            message = "must not be given together with tenant: a handler belongs to none"
+            raise invalid("query", [FieldError("handler", message)])
         if request.start is not None and request.end is not None and request.start >= request.end:
             raise invalid("query", [FieldError("to", "must be after from")])
         return request

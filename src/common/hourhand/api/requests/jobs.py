@@ -6,7 +6,8 @@ the past ``run_at`` lies) is judged by the services.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
@@ -18,6 +19,8 @@ from hourhand.domain.errors import FieldError, HourhandError, NotSupportedYet, T
 from hourhand.domain.ids import canonical_json, content_hash
 from hourhand.domain.jobs.job import POOL, OnLost, Priority
 from hourhand.domain.jobs.retry import Backoff, Jitter
+from hourhand.domain.limits.debounce import MAX_WAIT_SECONDS, Debounce, Mode
+from hourhand.domain.limits.unique_keys import MAX_UNIQUE_SECONDS, OnConflict, Unique, Until
 
 
 def _at_least_a_millisecond(seconds: float) -> float:
@@ -34,9 +37,15 @@ PriorityName = Annotated[Priority, Field(strict=False)]
 OnLostName = Annotated[OnLost, Field(strict=False)]
 BackoffName = Annotated[Backoff, Field(strict=False)]
 JitterName = Annotated[Jitter, Field(strict=False)]
+UntilName = Annotated[Until, Field(strict=False)]
+UntilSeconds = Annotated[int, Field(ge=1, le=MAX_UNIQUE_SECONDS)]
+ModeName = Annotated[Mode, Field(strict=False)]
+DebounceSeconds = Annotated[float, Field(ge=1, le=MAX_WAIT_SECONDS)]
+OnConflictName = Annotated[OnConflict, Field(strict=False)]
 
 HandlerName = Annotated[str, Field(min_length=1, max_length=limits.MAX_HANDLER_CHARACTERS)]
 IdempotencyKey = Annotated[str, Field(min_length=1, max_length=limits.MAX_KEY_CHARACTERS)]
+ConcurrencyKey = Annotated[str, Field(min_length=1, max_length=limits.MAX_KEY_CHARACTERS)]
 Tenant = Annotated[str, Field(min_length=1, max_length=limits.MAX_TENANT_CHARACTERS)]
 TagKey = Annotated[
     str, Field(min_length=1, max_length=limits.MAX_TAG_KEY_CHARACTERS, pattern="^[^:]*$")
@@ -68,6 +77,39 @@ class RetryInput(BaseModel):
     jitter: JitterName | None = None
 
 
+class UniqueInput(BaseModel):
+    """How a job is unique; what is absent is the default."""
+
+    model_config = STRICT
+
+    key: Annotated[str, Field(min_length=1, max_length=limits.MAX_KEY_CHARACTERS)]
+    until: UntilName | UntilSeconds = Until.END
+    on_conflict: OnConflictName = OnConflict.RETURN
+
+    @property
+    def unique(self) -> Unique:
+        """What was asked for. Raises `InvalidUnique`."""
+        return Unique(self.key, until=self.until, on_conflict=self.on_conflict)
+
+
+class DebounceInput(BaseModel):
+    """How submissions that come shortly after one another become one job."""
+
+    model_config = STRICT
+
+    key: Annotated[str, Field(min_length=1, max_length=limits.MAX_KEY_CHARACTERS)]
+    wait_seconds: DebounceSeconds
+    max_wait_seconds: DebounceSeconds | None = None
+    mode: ModeName = Mode.LAST
+
+    @property
+    def debounce(self) -> Debounce:
+        """What was asked for. Raises `InvalidDebounce`."""
+        return Debounce(
+            self.key, wait=self.wait_seconds, max_wait=self.max_wait_seconds, mode=self.mode
+        )
+
+
 class JobSubmission(BaseModel):
     """A job as it is submitted. ``None`` means: not given; the handler's policy or default holds.
 
@@ -91,7 +133,9 @@ class JobSubmission(BaseModel):
     tags: Tags = Field(default_factory=dict)
     retry: RetryInput | None = None
     pool: Literal["default"] | None = None
-    concurrency_key: None = None
+    concurrency_key: ConcurrencyKey | None = None
+    unique: UniqueInput | None = None
+    debounce: DebounceInput | None = None
 
     _payload_text: str = PrivateAttr(default="null")
     _body_hash: str = PrivateAttr(default="")
@@ -106,6 +150,11 @@ class JobSubmission(BaseModel):
             refuse_unsupported(raw)
         submission = validate(cls, raw, what="job")
         _refuse_pairs(submission, ("run_at", "delay_seconds"), ("id", "idempotency_key"))
+        _refuse_pairs(submission, ("unique", "debounce"))
+        if submission.unique is not None:
+            _ = submission.unique.unique
+        if submission.debounce is not None:
+            _ = submission.debounce.debounce
         submission._payload_text = payload_text(submission.payload)
         submission._body_hash = content_hash(canonical_json(raw))
         return submission
@@ -114,6 +163,28 @@ class JobSubmission(BaseModel):
     def payload_text(self) -> str:
         """The payload as canonical JSON."""
         return self._payload_text
+
+    def due_after(self, seconds: float) -> JobSubmission:
+        """Return the submission with this delay."""
+        return self.model_copy(update={"delay_seconds": seconds})
+
+    def as_patch(self, *, run_at: datetime | None = None, keeps_payload: bool = False) -> JobPatch:
+        """Return the change by which a waiting job becomes the one that is submitted.
+
+        ``run_at``: its time, in place of that of the submission. ``keeps_payload``: the payload
+        stays.
+        """
+        given = {"priority": self.priority, "expires_at": self.expires_at}
+        sets: dict[str, Any] = {name: one for name, one in given.items() if one is not None}
+        if run_at is not None or self.run_at is not None:
+            sets["run_at"] = run_at or self.run_at
+        else:
+            sets["delay_seconds"] = self.delay_seconds or 0.0
+        if not keeps_payload:
+            sets["payload"] = self.payload
+        patch = JobPatch.model_construct(set(sets), **sets)
+        patch._payload_text = None if keeps_payload else self._payload_text
+        return patch
 
     @property
     def body_hash(self) -> str:
@@ -235,17 +306,24 @@ def _is_nested_deeper(value: Any, levels: int) -> bool:
     return bool(level)
 
 
-def refuse_unsupported(raw: Mapping[Any, Any], *, prefix: str = "") -> None:
-    """Raise `NotSupportedYet` for what is known and would have to be ignored."""
+def refuse_unsupported(
+    raw: Mapping[Any, Any], *, prefix: str = "", fields: Collection[str] = ()
+) -> None:
+    """Raise `NotSupportedYet` for what is known and would have to be ignored.
+
+    ``fields``: names of such fields, beside the pool.
+    """
     errors = []
     pool = raw.get("pool")
     if isinstance(pool, str) and pool != POOL:
         errors.append(
             FieldError(f"{prefix}pool", f"must be {POOL!r}: other values are not supported yet")
         )
-    if raw.get("concurrency_key") is not None:
-        message = "is not supported yet; leave it out"
-        errors.append(FieldError(f"{prefix}concurrency_key", message))
+    errors += [
+        FieldError(prefix + name, "is not supported yet; leave it out")
+        for name in fields
+        if raw.get(name) is not None
+    ]
     if errors:
         raise NotSupportedYet(errors=tuple(errors))
 

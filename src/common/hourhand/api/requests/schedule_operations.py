@@ -13,6 +13,7 @@ from hourhand.api.requests import _limits as limits
 from hourhand.api.requests._errors import invalid, refusal, validate
 from hourhand.api.requests._exclusions import Exclusions, exclusions_of
 from hourhand.api.requests._rules import exclusion_faults
+from hourhand.api.requests._times import Instant
 from hourhand.api.requests.filters import Cursor, PageSize, whole_number
 from hourhand.api.requests.jobs import STRICT, HandlerName
 from hourhand.api.requests.schedules import (
@@ -66,6 +67,20 @@ class NoteInput(BaseModel):
     @classmethod
     def parse(cls, raw: object) -> NoteInput:
         """Return the note that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
+        return validate(cls, raw, what="request")
+
+
+class HandlerPauseInput(BaseModel):
+    """Why a handler is paused, and when the pause ends by itself."""
+
+    model_config = STRICT
+
+    note: Note | None = None
+    until: Instant | None = None
+
+    @classmethod
+    def parse(cls, raw: object) -> HandlerPauseInput:
+        """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
         return validate(cls, raw, what="request")
 
 

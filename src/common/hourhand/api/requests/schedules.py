@@ -228,7 +228,7 @@ def refuse_what_jobs_have(raw: object, *, prefix: str = "") -> None:
     """Raise `InvalidInput` for fields that only a job has, each with the reason."""
     if not isinstance(raw, Mapping):
         return
-    refuse_unsupported(raw, prefix=prefix)
+    refuse_unsupported(raw, prefix=prefix, fields=("concurrency_key",))
     faults = [
         FieldError(prefix + name, reason)
         for name, reason in NOT_OF_A_SCHEDULE.items()

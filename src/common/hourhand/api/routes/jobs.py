@@ -32,7 +32,7 @@ from hourhand.api.views.jobs import (
 from hourhand.domain.errors import FieldError, HourhandError, NotFound, TooLarge
 from hourhand.domain.ids import JOB_ID
 from hourhand.domain.jobs.job import Job
-from hourhand.services.jobs.queries import JobReport, summary
+from hourhand.services.jobs.queries import JobReport
 from hourhand.services.jobs.submission import Submitted
 
 RESULT_BYTES = 4_000
@@ -199,7 +199,7 @@ def _batch_values(
             room -= needed
             report = _report_of(services, result, payload_text)
         else:
-            report = summary(result.job)
+            report = services.queries.summary(result.job)
         values.append({"job": job_response(report)})
     return values
 

@@ -1,25 +1,13 @@
-"""The routes about the system: figures, handlers, liveness, and the description of the API."""
+"""The routes about the system: figures, liveness, and the description of the API."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from hourhand.answers.system import (
-    Handler,
-    HandlerPolicies,
-    HandlerSchedule,
-    Health,
-    Resweep,
-    Stats,
-)
+from hourhand.answers.system import Health, Resweep, Stats
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
-from hourhand.api.requests import ResweepInput, quoted
+from hourhand.api.requests import ResweepInput
 from hourhand.api.routing import Route, Services
-from hourhand.domain.errors import NotFound
 from hourhand.json_dataclasses import to_json
-from hourhand.ports.handler_directory import DeclaredSchedule, HandlerInfo
-from hourhand.services.jobs.submission import say_unknown
 
 
 def get_stats(services: Services, _: Request, __: str) -> Answer:
@@ -36,36 +24,6 @@ def post_resweep(services: Services, request: Request, _: str) -> Answer:
 def get_resweep(services: Services, _: Request, __: str) -> Answer:
     """``GET /resweep``: how far the last one is."""
     return Answer.of(to_json(Resweep, services.resweeps.progress()))
-
-
-def get_handlers(services: Services, _: Request, __: str) -> Answer:
-    """``GET /handlers``."""
-    return Answer.of({"handlers": [_handler(info) for info in services.handlers.all()]})
-
-
-def get_handler(services: Services, _: Request, name: str) -> Answer:
-    """``GET /handlers/{name}``."""
-    info = services.handlers.find(name)
-    if info is None:
-        raise NotFound(f"The handler {quoted(name)} {say_unknown(services.handlers, name)}.")
-    return Answer.of(_handler(info))
-
-
-def _handler(info: HandlerInfo) -> dict[str, Any]:
-    return to_json(
-        Handler,
-        info,
-        payload_validated=info.payload_check is not None,
-        policies=to_json(HandlerPolicies, info),
-        schedule=None if info.schedule is None else _schedule(info.schedule),
-        paused=None,
-    )
-
-
-def _schedule(declared: DeclaredSchedule) -> dict[str, Any]:
-    expression = declared.expression
-    shown = expression if isinstance(expression, str) else list(expression)
-    return to_json(HandlerSchedule, declared, expression=shown)
 
 
 def get_health(services: Services, _: Request, __: str) -> Answer:
@@ -106,8 +64,6 @@ SYSTEM_ROUTES = (
     Route("GET", "/v1/stats", get_stats),
     Route("POST", "/v1/resweep", post_resweep, takes_body=True),
     Route("GET", "/v1/resweep", get_resweep),
-    Route("GET", "/v1/handlers", get_handlers),
-    Route("GET", "/v1/handlers/{name}", get_handler),
     Route("GET", "/v1/health", get_health),
     Route("GET", "/v1/openapi.json", get_openapi),
     Route("GET", "/v1/docs", get_docs),

@@ -10,7 +10,7 @@ from hourhand.answers import batches, jobs
 from hourhand.api.http_response import MAX_ANSWER_BYTES
 from hourhand.api.problems import problem
 from hourhand.domain.callers import identity_of, name_of
-from hourhand.domain.groups.slots import waits_since
+from hourhand.domain.groups.slots import waiting_for_group
 from hourhand.domain.ids import is_json
 from hourhand.domain.jobs.dead_letter_groups import DeadLetterGroup
 from hourhand.domain.jobs.history import is_requested, reason_told
@@ -50,7 +50,7 @@ def job_response(report: JobReport) -> dict[str, Any]:
         attempts=report.attempts,
         error=report.error,
         lease=_lease(job),
-        waits_for=_waits_for(job),
+        waits_for=_waits_for(report),
         payload=_value(texts["payload"]),
         result=_value(texts["result"]),
         omitted=[n for n in texts if contents[n] is not None and texts[n] is None],
@@ -67,7 +67,7 @@ def job_summary(report: JobReport) -> dict[str, Any]:
         attempts=report.attempts,
         error=report.error,
         lease=_lease(job),
-        waits_for=_waits_for(job),
+        waits_for=_waits_for(report),
     )
 
 
@@ -130,11 +130,9 @@ def _lease(job: Job) -> jobs.Lease | None:
     return jobs.Lease(owner=job.lease_owner, expires_at=job.lease_until)
 
 
-def _waits_for(job: Job) -> jobs.Waiting | None:
-    since = waits_since(job)
-    if since is None or job.overlap is None:
-        return None
-    return jobs.Waiting(kind="slot", since=since, max_running=job.overlap.max_running)
+def _waits_for(report: JobReport) -> dict[str, Any] | None:
+    waiting = report.waits_for or waiting_for_group(report.job)
+    return None if waiting is None else to_json(jobs.WaitsFor, waiting)
 
 
 def _size_bytes(text: str | None) -> int:

@@ -1,0 +1,86 @@
+"""The routes of limits: which jobs hold their slots and wait for them, and their numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hourhand.answers.limits import ChangedLimit, JobOfLimit, Limit, LimitSummary
+from hourhand.api.http_request import Request
+from hourhand.api.http_response import Answer
+from hourhand.api.named_pages import answer_page
+from hourhand.api.requests import FreeInput, LimitInput, LimitQuery, PageRequest
+from hourhand.api.routing import Route, Services
+from hourhand.domain.limits.declarations import LIMIT_NAME, Concurrency
+from hourhand.json_dataclasses import to_json
+from hourhand.services.limits.operations import LimitReport
+
+
+def list_limits(services: Services, request: Request, _: str) -> Answer:
+    """``GET /limits``, in the order of their names."""
+    return answer_page(
+        "limits",
+        PageRequest.parse_query(request.query()),
+        services.limits.list,
+        lambda report: (
+            report.declared.name,
+            to_json(LimitSummary, report, **_fields(report)),
+        ),
+        LIMIT_NAME,
+    )
+
+
+def get_limit(services: Services, request: Request, name: str) -> Answer:
+    """``GET /limits/{name}``: of a limit with keys, one key."""
+    wanted = LimitQuery.parse_query(request.query())
+    report = services.limits.show(name, wanted.key)
+    return Answer.of(to_json(Limit, report, **_whole(report)))
+
+
+def put_limit(services: Services, request: Request, name: str) -> Answer:
+    """``PUT /limits/{name}``: set numbers in the place of those in the code."""
+    changes = LimitInput.parse(request.json()).changes
+    report, granted = services.limits.change(name, changes, actor=request.actor)
+    return Answer.of(to_json(ChangedLimit, report, granted=granted, **_whole(report)))
+
+
+def delete_limit(services: Services, request: Request, name: str) -> Answer:
+    """``DELETE /limits/{name}``: the numbers in the code apply again."""
+    report, granted = services.limits.restore(name, actor=request.actor)
+    return Answer.of(to_json(ChangedLimit, report, granted=granted, **_whole(report)))
+
+
+def free_slot(services: Services, request: Request, name: str) -> Answer:
+    """``POST /limits/{name}/free``: free the slot that a DEAD job keeps."""
+    job_id = FreeInput.parse(request.json()).job_id
+    report = services.limits.free(name, job_id, actor=request.actor)
+    return Answer.of(to_json(Limit, report, **_whole(report)))
+
+
+def _whole(report: LimitReport) -> dict[str, Any]:
+    jobs = {"holders": report.holders, "waiters": report.waiters}
+    shown = {
+        name: None if found is None else [to_json(JobOfLimit, one) for one in found]
+        for name, found in jobs.items()
+    }
+    return _fields(report) | shown
+
+
+def _fields(report: LimitReport) -> dict[str, Any]:
+    declared = report.declared
+    return {
+        "name": declared.name,
+        "kind": "concurrency" if isinstance(declared.limit, Concurrency) else "rate",
+        "key": declared.limit.key,
+        "declared_max": declared.number,
+        "overrides": dict(report.override.keys),
+        "handlers": list(declared.handlers),
+    }
+
+
+LIMIT_ROUTES = (
+    Route("GET", "/v1/limits", list_limits, takes_query=True),
+    Route("GET", "/v1/limits/{name}", get_limit, takes_query=True),
+    Route("PUT", "/v1/limits/{name}", put_limit, takes_body=True),
+    Route("DELETE", "/v1/limits/{name}", delete_limit),
+    Route("POST", "/v1/limits/{name}/free", free_slot, takes_body=True),
+)

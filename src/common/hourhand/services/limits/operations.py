@@ -1,0 +1,333 @@
+"""What callers see of limits, and the numbers that they set in the place of those in the code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from hourhand.domain.errors import (
+    FieldError,
+    InvalidInput,
+    NotFound,
+    Unavailable,
+    WrongState,
+    did_you_mean,
+)
+from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.limits.declarations import (
+    MAX_RATE_COUNT,
+    MAX_SLOTS,
+    Concurrency,
+    Limit,
+    Rate,
+    limit_names,
+)
+from hourhand.domain.limits.job_limits import JobLimit
+from hourhand.domain.limits.overrides import (
+    LimitChanges,
+    LimitOverride,
+    LimitOverrides,
+    digests_of_key,
+    sole_digest,
+)
+from hourhand.domain.limits.slots import admitted_at_second
+from hourhand.ports.control_store import ControlStore
+from hourhand.ports.handler_directory import HandlerDirectory
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.limits.known_overrides import KnownOverrides
+from hourhand.services.limits.slot_tables import Slots, SlotTables
+from hourhand.services.limits.wait_queues import WaitQueues
+
+LIMITS_A_PAGE = 50
+"""Each limit of a page costs up to 20 reads of a unit or less."""
+
+MAX_COUNTED = 10_000
+"""Up to so many waiting jobs are counted exactly."""
+
+WAITERS_SHOWN = 20
+MAX_LOST_RACES = 10
+"""How often the record of overrides may change between read and write before the call fails."""
+
+GRANTED_AT_ONCE = 1_000
+"""Waiting jobs that a change grants before it is answered; the sweep grants the others."""
+
+GRANT_SECONDS = 15.0
+"""A change must be answered before API Gateway's 30 seconds are over."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeclaredLimit:
+    """A limit as the code states it, and the handlers that have it."""
+
+    name: str
+    limit: Limit
+    handlers: tuple[str, ...]
+
+    @property
+    def number(self) -> int:
+        """How many jobs may run at a time or, of a rate, start in its period."""
+        return self.limit.max if isinstance(self.limit, Concurrency) else self.limit.count
+
+
+@dataclass(frozen=True, slots=True)
+class JobOfLimit:
+    """A job that holds a slot, or waits for one, and since when."""
+
+    job_id: str
+    since: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LimitReport:
+    """A limit, and what is known of one key of it.
+
+    ``running``, ``waiting`` and ``oldest_waiting_at`` are ``None`` where no key is named, and so
+    are ``holders`` and ``waiters``, also in a listing.
+    """
+
+    declared: DeclaredLimit
+    override: LimitOverride
+    max: int
+    key: str | None = None
+    running: int | None = None
+    waiting: int | None = None
+    oldest_waiting_at: datetime | None = None
+    holders: tuple[JobOfLimit, ...] | None = None
+    waiters: tuple[JobOfLimit, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LimitService:
+    """Shows limits and changes their numbers. Workers know a change within 30 s."""
+
+    handlers: HandlerDirectory
+    control: ControlStore
+    overrides: KnownOverrides
+    tables: SlotTables
+    queues: WaitQueues
+    telemetry: Telemetry
+
+    def list(self, after: str | None, limit: int) -> tuple[tuple[LimitReport, ...], str | None]:
+        """Return limits in the order of their names, and the name to go on after, if any.
+
+        Raises `Unavailable`.
+        """
+        declared = self._declared()
+        names = [name for name in declared if name > (after or "")]
+        shown = names[: min(limit, LIMITS_A_PAGE)]
+        overrides = self.overrides.fresh()
+        reports = tuple(self._summary(declared[name], overrides) for name in shown)
+        return reports, shown[-1] if len(names) > len(shown) else None
+
+    def show(self, name: str, key: str | None = None) -> LimitReport:
+        """Return a limit and, of one with keys, what is known of ``key``.
+
+        Raises `NotFound`, `InvalidInput` for a key of a limit that has none, and `Unavailable`.
+        """
+        declared = self._require(name)
+        return self._whole(declared, key, self.overrides.fresh())
+
+    def change(self, name: str, changes: LimitChanges, actor: str) -> tuple[LimitReport, int]:
+        """Set or restore numbers of a limit; return it, and how many waiting jobs got a slot.
+
+        Raises `NotFound`, `InvalidInput`, `WrongState` if too many numbers are set, `Unavailable`.
+        """
+        declared = self._require(name)
+        _require_numbers(declared, changes)
+        names = tuple(self._declared())
+        after = self._write(lambda known: known.changed(name, changes, names))
+        override = after.limits.get(name, LimitOverride())
+        self.telemetry.info(
+            "The numbers of a limit were changed.",
+            limit=name,
+            max=override.max,
+            keys=len(override.keys),
+            caller=actor,
+        )
+        granted = self._grant(declared, changes.keys)
+        return self._whole(declared, None, after), granted
+
+    def restore(self, name: str, actor: str) -> tuple[LimitReport, int]:
+        """Remove all numbers that were set; those in the code apply again. See `change`."""
+        declared = self._require(name)
+        before = self.overrides.fresh().limits.get(name, LimitOverride())
+        after = self._write(lambda known: known.without(name))
+        self.telemetry.info("The numbers of a limit were restored.", limit=name, caller=actor)
+        granted = self._grant(declared, before.keys)
+        return self._whole(declared, None, after), granted
+
+    def free(self, name: str, job_id: str, actor: str) -> LimitReport:
+        """Free the slot of a job that ended DEAD under ``holds='success'``; return the limit.
+
+        A job that holds none is no error: the call may be a repeated one. Raises `NotFound`,
+        `WrongState` for a job that is not DEAD or does not have the limit, and `Unavailable`.
+        """
+        declared = self._require(name)
+        job = self.tables.jobs.get(job_id)
+        if job is None:
+            raise NotFound(f"There is no job {job_id}.")
+        limit = next((one for one in self.queues.limits.of(job) if one.name == name), None)
+        slots = self.tables.slots_of(limit) if limit is not None else None
+        if slots is None:
+            raise WrongState(f"Job {job_id} has no concurrency limit {name}.")
+        if job.status is not JobStatus.DEAD:
+            raise WrongState(
+                f"Job {job_id} is {job.status}; only a DEAD job keeps a slot for good."
+            )
+        if self.queues.free(slots, job):
+            self.telemetry.info("A slot was freed.", limit=name, job_id=job_id, caller=actor)
+        return self._whole(declared, None, self.overrides.fresh())
+
+    def _write(self, change: Callable[[LimitOverrides], LimitOverrides]) -> LimitOverrides:
+        for _ in range(MAX_LOST_RACES):
+            before = self.overrides.fresh()
+            after = change(before)
+            if after is before:
+                return before
+            if self.control.write_overrides(after, previous=before.revision):
+                self.overrides.learn(after)
+                return after
+        raise Unavailable("The numbers of the limits changed too often; try again.")
+
+    def _grant(self, declared: DeclaredLimit, keys: Iterable[str]) -> int:
+        """Give slots to jobs that wait, where it is known which keys they have."""
+        sole = sole_digest(declared.name, declared.limit)
+        digests = [sole] if sole is not None else []
+        digests += [digest for key in keys for digest in digests_of_key(declared.name, key)]
+        clock = self.tables.clock
+        deadline = clock.monotonic() + GRANT_SECONDS
+        granted = 0
+        for digest in digests:
+            for slots in self._shards(declared, digest):
+                while granted < GRANTED_AT_ONCE and clock.monotonic() < deadline:
+                    more = self.queues.recheck(slots, across=True)
+                    granted += more
+                    if not more:
+                        break
+        return granted
+
+    def _summary(self, declared: DeclaredLimit, overrides: LimitOverrides) -> LimitReport:
+        """Return a limit as a listing shows it."""
+        report = self._plain(declared, overrides)
+        digest = sole_digest(declared.name, declared.limit)
+        if digest is None or not isinstance(declared.limit, Concurrency):
+            return report
+        counted = self._counted(report, self._shards(declared, digest))
+        return replace(counted, holders=None, waiters=None)
+
+    def _whole(
+        self, declared: DeclaredLimit, key: str | None, overrides: LimitOverrides
+    ) -> LimitReport:
+        report = self._plain(declared, overrides)
+        sole = sole_digest(declared.name, declared.limit)
+        if sole is not None:
+            if key is not None:
+                problem = FieldError("key", "cannot be given: the limit has a single key")
+                raise InvalidInput(f"The limit {declared.name} has no keys.", errors=(problem,))
+            digests: tuple[bytes, ...] = (sole,)
+        elif key is None:
+            return report
+        else:
+            digests = digests_of_key(declared.name, key)
+        tables = [slots for digest in digests for slots in self._shards(declared, digest)]
+        if not tables:
+            limit = self._limit(declared, digests[0])
+            return replace(report, key=key, max=overrides.max_of(limit, declared.number))
+        return replace(self._counted(report, tables), key=key, max=tables[0].max)
+
+    def _counted(self, report: LimitReport, tables: Sequence[Slots]) -> LimitReport:
+        waiters = self._first_waiters(tables)
+        holders = tuple(one for slots in tables for one in self._holders(slots))
+        counts = [self.tables.count_waiting(slots, MAX_COUNTED) for slots in tables]
+        return replace(
+            report,
+            running=len(holders),
+            waiting=min(sum(counts), MAX_COUNTED),
+            oldest_waiting_at=min((w.since for w in waiters if w.since is not None), default=None),
+            holders=holders,
+            waiters=waiters,
+        )
+
+    def _holders(self, slots: Slots) -> Sequence[JobOfLimit]:
+        """Return the jobs that hold a slot. Those that ended may stay in a lazy limit."""
+        record = self.tables.view(slots, 0).record
+        kept = tuple(record.holders) if slots.concurrency.is_lazy else ()
+        dead = self.tables.dead_among(slots, record, kept)
+        return [
+            JobOfLimit(
+                self.tables.job_id_of(slots, holder) or holder,
+                datetime.fromtimestamp(admitted_at_second(number), UTC),
+            )
+            for holder, number in sorted(record.holders.items(), key=lambda one: one[1])
+            if holder not in dead
+        ]
+
+    def _first_waiters(self, tables: Sequence[Slots]) -> tuple[JobOfLimit, ...]:
+        waiters = [w for slots in tables for w in self.tables.view(slots, WAITERS_SHOWN).waiters]
+        first = sorted(waiters)[:WAITERS_SHOWN]
+        found = self.tables.jobs.get_many([w.job_id for w in first]) if first else {}
+        jobs = [(waiter, found.get(waiter.job_id)) for waiter in first]
+        return tuple(
+            JobOfLimit(waiter.job_id, job.enqueued_at)
+            for waiter, job in jobs
+            if job is not None and job.waits_for is not None
+        )
+
+    def _plain(self, declared: DeclaredLimit, overrides: LimitOverrides) -> LimitReport:
+        override = overrides.limits.get(declared.name, LimitOverride())
+        number = declared.number if override.max is None else override.max
+        return LimitReport(declared=declared, override=override, max=number)
+
+    def _shards(self, declared: DeclaredLimit, digest: bytes) -> tuple[Slots, ...]:
+        """Return the slots of one key, by the overrides that were just read; a rate has none."""
+        limit = self._limit(declared, digest)
+        slots = self.tables.slots_of(limit)
+        return () if slots is None else slots.shards
+
+    def _limit(self, declared: DeclaredLimit, digest: bytes) -> JobLimit:
+        """Return a limit as jobs of one key have it."""
+        return JobLimit(
+            name=declared.name,
+            position=0,
+            limit=declared.limit,
+            digest=digest,
+            divides=declared.limit.path.divides,
+        )
+
+    def _declared(self) -> dict[str, DeclaredLimit]:
+        """Return the limits of all handlers, by name and in its order."""
+        found: dict[str, DeclaredLimit] = {}
+        for info in self.handlers.all():
+            names = limit_names(info.name, info.limits)
+            for name, limit in zip(names, info.limits, strict=True):
+                before = found[name].handlers if name in found else ()
+                handlers = (*before, info.name)
+                found[name] = DeclaredLimit(name=name, limit=limit, handlers=handlers)
+        return dict(sorted(found.items()))
+
+    def _require(self, name: str) -> DeclaredLimit:
+        declared = self._declared()
+        if name in declared:
+            return declared[name]
+        known = ", ".join(list(declared)[:20]) or "none"
+        hint = did_you_mean(name, list(declared))
+        sentences = (f"There is no limit {name!r}.", hint, f"Limits: {known}.")
+        raise NotFound(" ".join(filter(None, sentences)))
+
+
+def _require_numbers(declared: DeclaredLimit, changes: LimitChanges) -> None:
+    """Refuse a change that the limit cannot have."""
+    is_rate = isinstance(declared.limit, Rate)
+    lowest, highest = (1, MAX_RATE_COUNT) if is_rate else (0, MAX_SLOTS)
+    given = {"max": changes.max, **{f"overrides.{key}": n for key, n in changes.keys.items()}}
+    problems = [
+        FieldError(field, f"must be from {lowest} to {highest:,}")
+        for field, number in given.items()
+        if number is not None and not lowest <= number <= highest
+    ]
+    if problems:
+        raise InvalidInput("The limit cannot have this number.", errors=tuple(problems))
+    if changes.keys and not declared.limit.path.divides:
+        problem = FieldError("overrides", "cannot be given: the limit has a single key")
+        raise InvalidInput(f"The limit {declared.name} has no keys.", errors=(problem,))
