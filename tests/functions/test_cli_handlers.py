@@ -11,7 +11,17 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from hourhand.handlers import JobContext, Registry, Retry, describe, job
+from hourhand.handlers import (
+    Concurrency,
+    JobContext,
+    Limit,
+    Rate,
+    Registry,
+    Retry,
+    describe,
+    job,
+)
+from hourhand.ports.handler_directory import HandlerInfo
 from tests.functions.cli_rig import HOSTILE, Shell
 from tests.world.world import World
 
@@ -109,6 +119,24 @@ def test_show_tells_the_type_and_the_default_of_each_field(shell: Shell) -> None
     assert "ends DEAD" in ran.out
 
 
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        (Concurrency(2, key="payload.account"), "2 run at a time for each payload.account"),
+        (Concurrency(5, on_full="skip"), "5 run at a time; others are cancelled"),
+        (Concurrency(5, holds="job"), "5 run at a time; a slot is held until the job ends"),
+        (Rate(100, per=60, key="tenant"), "100 start in 1 min for each tenant"),
+    ],
+)
+def test_show_says_what_each_limit_allows(
+    limit: Limit, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(handlers=(HandlerInfo(name="sync", limits=(limit,)),))
+    ran = Shell(world, monkeypatch).type("handlers", "show", "sync")
+    [line] = [line for line in ran.out.splitlines() if "sync.1" in line]
+    assert line.split("  ")[-1].strip() == words
+
+
 def test_show_tells_the_schedule_that_the_handler_declares(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -170,3 +198,45 @@ def test_texts_of_a_handler_do_no_harm_to_the_terminal(
     out = shell.type("handlers", "show", "evil").out + shell.type("handlers", "list").out
     assert "\x1b" not in out
     assert "\u202e" not in out
+
+
+def test_a_handler_is_paused_and_resumed(shell: Shell) -> None:
+    ran = shell.type("handlers", "pause", "charge", "greet", "--note", "wrong totals")
+    assert ran.code == 0, ran.err
+    charged, greeted = ran.out.splitlines()
+    assert charged.startswith("charge  paused since ")
+    assert charged.endswith(": wrong totals")
+    assert greeted.startswith("greet  paused since ")
+    listed = shell.type("handlers", "list").out.splitlines()
+    assert "PAUSED" in listed[0]
+    assert "since" in listed[1]
+    assert "wrong totals" in shell.type("handlers", "show", "charge").out
+
+    ran = shell.type("handlers", "resume", "charge")
+    assert (ran.code, ran.out) == (0, "charge  not paused\n")
+    (shown,) = shell.type("handlers", "show", "charge", "--json").objects
+    assert shown["paused"] is None
+
+
+@pytest.mark.parametrize("until", ["2h", "2026-01-05T11:00Z"])
+def test_a_pause_ends_after_a_time_or_at_one(shell: Shell, until: str) -> None:
+    ran = shell.type("handlers", "pause", "charge", "--until", until, "--json")
+    assert ran.code == 0, ran.err
+    assert ran.objects[0]["paused"]["until"] == "2026-01-05T11:00:00.000Z"
+
+
+def test_a_job_of_a_paused_handler_shows_what_it_waits_for(shell: Shell, world: World) -> None:
+    job = world.submit(handler="greet")
+    shell.type("handlers", "pause", "greet")
+    world.deliver()
+    shown = " ".join(shell.type("jobs", "show", job.id).out.split())
+    assert "waits for a slot of greet.pause" in shown
+    assert "position 1" in shown
+    assert "waits for" in shell.type("jobs", "list").out
+
+
+def test_of_several_handlers_the_unknown_one_is_named(shell: Shell) -> None:
+    ran = shell.type("handlers", "pause", "chrage", "greet")
+    assert ran.code == 3
+    assert "Did you mean 'charge'?" in ran.err
+    assert ran.out.startswith("greet  paused")

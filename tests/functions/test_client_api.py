@@ -15,10 +15,12 @@ import pytest
 from hourhand.api.app import create_app
 from hourhand.client import AuditPage, ClientError, Conflict, Invalid, NotFound
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.limits.declarations import Concurrency
 from hourhand.local.http_server import serve
 from hourhand.local.lambda_events import answer_body, gateway_event
 from hourhand.loopback import RunningServer
 from hourhand.memory import MemoryClock
+from hourhand.ports.handler_directory import HandlerInfo
 from tests.unit.client.callers import Caller, Kind
 from tests.world.runs import fail, fail_for_good
 from tests.world.world import World
@@ -436,6 +438,55 @@ def test_the_system_is_told_of(caller: Caller, world: World) -> None:
     with pytest.raises(NotFound, match="Did you mean 'greet'"):
         caller("handler", "gret")
     assert caller("health").status == "ok"
+
+
+def test_a_handler_is_paused_and_resumed(caller: Caller, world: World) -> None:
+    until = world.clock.now() + timedelta(hours=2)
+    paused = caller("pause_handler", "greet", note="wrong totals", until=until).paused
+    assert (paused.since, paused.until, paused.note) == (
+        world.clock.now(),
+        until,
+        "wrong totals",
+    )
+    job = caller("submit", "greet")
+    waits_for = caller("get", job.id).waits_for
+    assert (waits_for.kind, waits_for.limit, waits_for.key) == ("slot", "greet.pause", None)
+    assert [e.action for e in caller("audit", handler="greet")] == ["PAUSED"]
+    assert caller("resume_handler", "greet", note="fixed").paused is None
+    assert caller("get", job.id).waits_for is None
+    assert caller("resume_handler", "greet").paused is None
+    with pytest.raises(NotFound, match="Did you mean 'greet'"):
+        caller("pause_handler", "gret")
+    with pytest.raises(Invalid, match="future"):
+        caller("pause_handler", "greet", until=world.clock.now() - timedelta(hours=2))
+
+
+def test_the_numbers_of_a_limit_are_changed_and_restored(kind: Kind) -> None:
+    limit = Concurrency(5, key="tenant", name="stripe")
+    world = World(handlers=(HandlerInfo(name="greet", limits=(limit, Concurrency(3))),))
+    caller = Caller(kind, Api(world), clock=world.clock)
+    changed = caller("limits.put", "stripe", max=0, overrides={"acme": 7})
+    assert (changed.max, changed.declared_max, changed.overrides) == (0, 5, {"acme": 7})
+    assert changed.granted == 0
+    assert caller("limits.put", "stripe", overrides={"acme": None}).overrides == {}
+    job = caller("submit", "greet", tenant="acme")
+    world.deliver()
+    shown = caller("limits.get", "stripe", key="acme")
+    assert (shown.running, shown.waiting) == (0, 1)
+    assert [waiter.job_id for waiter in shown.waiters] == [job.id]
+    assert shown.oldest_waiting_at == world.clock.now()
+    assert caller("limits.put", "stripe", max=None).max == 5
+    assert caller("limits.delete", "stripe").overrides == {}
+    listed = list(caller("limits.list", page_size=1))
+    assert [(one.name, one.kind, one.running) for one in listed] == [
+        ("greet.2", "concurrency", 0),
+        ("stripe", "concurrency", None),
+    ]
+    with pytest.raises(NotFound, match="Did you mean 'stripe'"):
+        caller("limits.get", "strip")
+    with pytest.raises(Invalid, match="max"):
+        caller("limits.put", "stripe")
+    caller.close()
 
 
 def test_what_callers_did_is_found_again(caller: Caller, world: World) -> None:

@@ -79,6 +79,13 @@ TWINS: dict[str, tuple[Call, str]] = {
     "GET /resweep": (lambda c: c.resweep_progress(), "resweep"),
     "GET /handlers": (lambda c: c.handlers(), "handlers list"),
     "GET /handlers/{name}": (lambda c: c.handler("x"), "handlers show x"),
+    "POST /handlers/{name}/pause": (lambda c: c.pause_handler("x"), "handlers pause x"),
+    "POST /handlers/{name}/resume": (lambda c: c.resume_handler("x"), "handlers resume x"),
+    "GET /limits": (lambda c: list(c.limits.list()), "limits list"),
+    "GET /limits/{name}": (lambda c: c.limits.get("x"), "limits show x"),
+    "PUT /limits/{name}": (lambda c: c.limits.put("x", max=3), "limits set x 3"),
+    "DELETE /limits/{name}": (lambda c: c.limits.delete("x"), "limits set x --restore"),
+    "POST /limits/{name}/free": (lambda c: c.limits.free("x", "y"), "limits free x y"),
     "GET /health": (lambda c: c.health(), ""),
 }
 WITHOUT_COMMAND = {"GET /health": "`doctor` asks for it, without the client, and tests what came"}
@@ -89,6 +96,11 @@ WITHOUT_TWINS = {
 WITHOUT_VIEW = {
     "POST /jobs/batch": "a form submits one job",
     "GET /audit": "the history of a job has the callers; a search reads for minutes",
+    "GET /limits": "a handler's page shows its limits; commands change them",
+    "GET /limits/{name}": "a handler's page shows its limits; commands change them",
+    "PUT /limits/{name}": "a handler's page shows its limits; commands change them",
+    "DELETE /limits/{name}": "a handler's page shows its limits; commands change them",
+    "POST /limits/{name}/free": "a handler's page shows its limits; commands change them",
     "POST /resweep": "it follows a restore of the tables, of which the runbook has all commands",
     "GET /resweep": "it follows a restore of the tables, of which the runbook has all commands",
     "GET /openapi.json": "the link in the navigation shows it as a page",

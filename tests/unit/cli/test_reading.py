@@ -13,7 +13,13 @@ import pytest
 import typer
 
 from hourhand.cli.quantities import NotAQuantity, Reader, count, share, size_bytes
-from hourhand.cli.reading import read_duration, read_json, read_tag, read_time, read_time_ago
+from hourhand.cli.reading import (
+    read_duration,
+    read_json,
+    read_tag,
+    read_time,
+    read_time_or_duration,
+)
 
 
 @pytest.fixture
@@ -57,12 +63,12 @@ def test_what_is_no_time_is_refused_with_what_is(vienna: None, text: str) -> Non
 
 
 def test_how_long_ago_is_a_duration_or_a_time() -> None:
-    assert read_time_ago("2h") == timedelta(hours=2)
-    assert read_time_ago("2027-07-01T09:00Z") == datetime(2027, 7, 1, 9, tzinfo=UTC)
+    assert read_time_or_duration("2h") == timedelta(hours=2)
+    assert read_time_or_duration("2027-07-01T09:00Z") == datetime(2027, 7, 1, 9, tzinfo=UTC)
     with pytest.raises(
         typer.BadParameter, match="must be a duration such as 90s, 5m or 2h, or a time"
     ):
-        read_time_ago("yesterday")
+        read_time_or_duration("yesterday")
 
 
 def test_a_tag_is_parted_at_its_first_colon() -> None:

@@ -1,4 +1,4 @@
-"""``hourhand audit``: who did what with jobs and schedules."""
+"""``hourhand audit``: who did what with jobs, schedules and handlers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import typer
 from rich.console import RenderableType
 
 from hourhand.answers.audit import AuditEvent
+from hourhand.cli.completing import handler_names
 from hourhand.cli.exits import NOT_FOUND, REFUSED
 from hourhand.cli.options import DEFAULT_LIMIT, AllOption, LimitOption
 from hourhand.cli.output.tables import Column
-from hourhand.cli.reading import read_time_ago
+from hourhand.cli.reading import read_time_or_duration
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 from hourhand.domain.callers import LOCAL
@@ -44,6 +45,7 @@ COLUMNS = (
     Column("ACTION"),
     Column("JOB", rank=1),
     Column("SCHEDULE", rank=2, is_flexible=True),
+    Column("HANDLER", rank=2, is_flexible=True),
     Column("CALLER", is_flexible=True),
     Column("REASON", rank=3, is_flexible=True),
 )
@@ -55,6 +57,15 @@ JobOption = Annotated[
 ScheduleOption = Annotated[
     str | None,
     typer.Option("--schedule", metavar="ID", help="Show what was done with this schedule."),
+]
+HandlerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--handler",
+        metavar="NAME",
+        help="Show when this handler was paused and resumed.",
+        autocompletion=handler_names,
+    ),
 ]
 CallerOption = Annotated[
     str | None,
@@ -77,7 +88,7 @@ FromOption = Annotated[
         "--from",
         envvar="HOURHAND_AUDIT_FROM",
         show_envvar=False,
-        parser=read_time_ago,
+        parser=read_time_or_duration,
         metavar="TIME|AGO",
         help="Show what was done since this time, or since this long ago, such as 2d.",
     ),
@@ -88,7 +99,7 @@ ToOption = Annotated[
         "--to",
         envvar="HOURHAND_AUDIT_TO",
         show_envvar=False,
-        parser=read_time_ago,
+        parser=read_time_or_duration,
         metavar="TIME|AGO",
         help="Show what was done before this time, or before this long ago.",
     ),
@@ -104,6 +115,7 @@ def audit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     session: Session,
     job: JobOption = None,
     schedule: ScheduleOption = None,
+    handler: HandlerOption = None,
     caller: CallerOption = None,
     tenant: TenantOption = None,
     since: FromOption = None,
@@ -111,30 +123,34 @@ def audit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     limit: LimitOption = DEFAULT_LIMIT,
     all: AllOption = False,  # noqa: A002 (the flag's name)
 ) -> None:
-    """Show who did what with jobs and schedules, newest first. Give at least one filter.
+    """Show who did what with jobs, schedules and handlers, newest first. Give at least one filter.
 
     It shows submissions, changes, cancels, redrives, discards and run-nows of jobs, and puts,
-    pauses, resumes, triggers, backfills and deletions of schedules. What was done with several jobs
-    of one schedule at once, such as by its pause, is one row. RESTORED means that a schedule
-    includes a job again that it had cancelled. --json prints each event.
+    pauses, resumes, triggers, backfills and deletions of schedules, and pauses and resumes of
+    handlers. What was done with several jobs of one schedule at once, such as by its pause, is one
+    row. RESTORED means that a schedule includes a job again that it had cancelled. --json prints
+    each event.
 
-    The command reads the histories of the jobs and schedules that are kept. So it does not show
-    what was done with a job that is deleted, what a long history of a job has dropped, or what was
-    done with a schedule more than 400 days ago. It does not show changes of calendars, resweeps,
-    reads and refused requests; the access log of the API has them.
+    The command reads the histories of the jobs, schedules and handlers that are kept. So it does
+    not show what was done with a job that is deleted, what a long history of a job has dropped, or
+    what was done with a schedule or a handler more than 400 days ago. It does not show changes of
+    calendars, resweeps, reads and refused requests; the access log of the API has them.
 
-    Without --job or --schedule, it reads every history, which takes about a minute for 100,000
-    jobs. With --schedule, it shows what was done with the schedule, not with its jobs.
+    Without --job, --schedule or --handler, it reads every history, which takes about a minute for
+    100,000 jobs. With --schedule, it shows what was done with the schedule, not with its jobs.
     """
-    if not any((job, schedule, caller, tenant, since, until)):
-        raise typer.BadParameter("give --job, --schedule, --caller, --tenant, --from or --to")
-    if job and schedule:
-        raise typer.BadParameter("give either --job or --schedule", param_hint="--schedule")
+    if not any((job, schedule, handler, caller, tenant, since, until)):
+        raise typer.BadParameter(
+            "give --job, --schedule, --handler, --caller, --tenant, --from or --to"
+        )
+    if sum(1 for one in (job, schedule, handler) if one) > 1:
+        raise typer.BadParameter("give one of --job, --schedule and --handler")
     now = session.times.now
     events = _found(
         session,
         job=job,
         schedule=schedule,
+        handler=handler,
         caller=caller,
         tenant=tenant,
         since=_instant(since, now),
@@ -220,6 +236,7 @@ def _row(session: Session, action: Action) -> tuple[str, ...]:
         RESTORED if is_restored else event.action,
         f"{count:,} jobs" if count > 1 else event.job_id or "",
         event.schedule_id or "",
+        event.handler or "",
         event.caller,
         event.reason or "",
     )

@@ -43,6 +43,13 @@ def handler_names(context: typer.Context, incomplete: str) -> list[str]:
     return _offered(context, incomplete, lambda client: (each.name for each in client.handlers()))
 
 
+def limit_names(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the names of limits that begin with ``incomplete``."""
+    return _offered(
+        context, incomplete, lambda client: (each.name for each in client.limits.list(limit=MOST))
+    )
+
+
 def job_ids(context: typer.Context, incomplete: str) -> list[str]:
     """Return the IDs of the newest jobs that begin with ``incomplete``."""
     return _offered(

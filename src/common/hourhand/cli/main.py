@@ -23,6 +23,7 @@ from hourhand.cli.handlers.commands import handlers
 from hourhand.cli.helping import Noun
 from hourhand.cli.init import init
 from hourhand.cli.jobs.commands import jobs
+from hourhand.cli.limits.commands import limits
 from hourhand.cli.options import (
     MEMORY,
     BackendOption,
@@ -167,6 +168,7 @@ app.add_typer(schedules, rich_help_panel=WORK)
 app.add_typer(calendars, rich_help_panel=WORK)
 app.add_typer(dead_letters, rich_help_panel=WORK)
 app.add_typer(handlers, rich_help_panel=WORK)
+app.add_typer(limits, rich_help_panel=WORK)
 app.command(rich_help_panel=WORK)(stats)
 app.command(rich_help_panel=WORK)(console)
 app.add_typer(context, rich_help_panel=WORK)

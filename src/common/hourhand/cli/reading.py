@@ -59,8 +59,8 @@ def read_time(text: str) -> datetime:
         ) from None
 
 
-def read_time_ago(text: str) -> datetime | timedelta:
-    """Return a time, or for a duration such as ``2h`` a timedelta: how long ago it was."""
+def read_time_or_duration(text: str) -> datetime | timedelta:
+    """Return a time, or for a duration such as ``2h`` a timedelta: how far it is from now."""
     if _DURATION.fullmatch(text.strip()):
         return timedelta(seconds=read_duration(text))
     try:

@@ -13,7 +13,7 @@ from hourhand.cli.exits import FAILED, NOT_FOUND, REFUSED
 from hourhand.cli.options import YesOption
 from hourhand.cli.output.tables import facts
 from hourhand.cli.output.times import Times
-from hourhand.cli.reading import read_time_ago
+from hourhand.cli.reading import read_time_or_duration
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 
@@ -22,7 +22,7 @@ SinceOption = Annotated[
     Any,
     typer.Option(
         "--since",
-        parser=read_time_ago,
+        parser=read_time_or_duration,
         metavar="TIME|AGO",
         help="Read again from this time, or from this long ago, such as 35d. At most 40 days.",
     ),

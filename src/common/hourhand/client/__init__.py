@@ -38,8 +38,9 @@ from hourhand.answers.jobs import (
     LogLine,
     Progress,
     Retry,
-    Waiting,
+    WaitsFor,
 )
+from hourhand.answers.limits import ChangedLimit, JobOfLimit, Limit, LimitSummary
 from hourhand.answers.schedules import (
     Backfill,
     BackfillReport,
@@ -58,9 +59,12 @@ from hourhand.answers.schedules import (
 )
 from hourhand.answers.system import (
     Handler,
+    HandlerDebounce,
+    HandlerLimit,
     HandlerPause,
     HandlerPolicies,
     HandlerSchedule,
+    HandlerUnique,
     Health,
     LatenessStats,
     QueueStats,
@@ -70,11 +74,12 @@ from hourhand.answers.system import (
 from hourhand.client._async_client import (
     AsyncCalendars,
     AsyncClient,
+    AsyncLimits,
     AsyncSchedules,
     AsyncSubmitStream,
 )
 from hourhand.client._authorisation import Authorise, Bearer, NoAuth, Signature, Token
-from hourhand.client._client import Calendars, Client, Schedules, SubmitStream
+from hourhand.client._client import Calendars, Client, Limits, Schedules, SubmitStream
 from hourhand.client._default import default_client, use
 from hourhand.client._endpoint import Auth, Endpoint, find_authorisation, find_endpoint
 from hourhand.client._errors import (
@@ -102,6 +107,7 @@ __all__ = [
     "KEEP",
     "AsyncCalendars",
     "AsyncClient",
+    "AsyncLimits",
     "AsyncSchedules",
     "AsyncSubmitStream",
     "Attempt",
@@ -117,6 +123,7 @@ __all__ = [
     "BulkReport",
     "Calendar",
     "Calendars",
+    "ChangedLimit",
     "Client",
     "ClientError",
     "Conflict",
@@ -132,15 +139,22 @@ __all__ = [
     "FieldProblem",
     "Fire",
     "Handler",
+    "HandlerDebounce",
+    "HandlerLimit",
     "HandlerPause",
     "HandlerPolicies",
     "HandlerSchedule",
+    "HandlerUnique",
     "Health",
     "Invalid",
     "Job",
+    "JobOfLimit",
     "JobSummary",
     "LatenessStats",
     "Lease",
+    "Limit",
+    "LimitSummary",
+    "Limits",
     "LogLine",
     "NoAuth",
     "NotConfigured",
@@ -175,7 +189,7 @@ __all__ = [
     "UnexpectedAnswer",
     "Unreachable",
     "WaitTimedOut",
-    "Waiting",
+    "WaitsFor",
     "default_client",
     "find_authorisation",
     "find_endpoint",

@@ -25,6 +25,7 @@ from hourhand.client._operations import (
     _dead_letters,
     _job_logs,
     _jobs,
+    _limits,
     _many,
     _schedules,
     _system,
@@ -70,6 +71,21 @@ class AsyncCalendars:
     delete = awaiting(_calendars.delete)
 
 
+class AsyncLimits:
+    """Limits of how many jobs run at a time: ``client.limits``."""
+
+    def __init__(self, session: Session, connection: AwaitingConnection) -> None:
+        """Belong to a client."""
+        self._session = session
+        self._connection = connection
+
+    put = awaiting(_limits.put)
+    get = awaiting(_limits.get)
+    list = iterating_async(_limits.list_limits)
+    delete = awaiting(_limits.delete)
+    free = awaiting(_limits.free)
+
+
 class AsyncClient:
     """Submits and operates jobs over the HTTP API, in one event loop.
 
@@ -113,6 +129,7 @@ class AsyncClient:
         self._connection = AwaitingConnection(made, used)
         self.schedules = AsyncSchedules(self._session, self._connection)
         self.calendars = AsyncCalendars(self._session, self._connection)
+        self.limits = AsyncLimits(self._session, self._connection)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.endpoint!r})"
@@ -145,6 +162,8 @@ class AsyncClient:
     resweep_progress = awaiting(_system.resweep_progress)
     handlers = awaiting(_system.handlers)
     handler = awaiting(_system.handler)
+    pause_handler = awaiting(_system.pause_handler)
+    resume_handler = awaiting(_system.resume_handler)
     health = awaiting(_system.health)
 
     async def aclose(self) -> None:

@@ -25,6 +25,7 @@ from hourhand.client._operations import (
     _dead_letters,
     _job_logs,
     _jobs,
+    _limits,
     _many,
     _schedules,
     _system,
@@ -70,6 +71,21 @@ class Calendars:
     delete = blocking(_calendars.delete)
 
 
+class Limits:
+    """Limits of how many jobs run at a time: ``client.limits``."""
+
+    def __init__(self, session: Session, connection: BlockingConnection) -> None:
+        """Belong to a client."""
+        self._session = session
+        self._connection = connection
+
+    put = blocking(_limits.put)
+    get = blocking(_limits.get)
+    list = iterating(_limits.list_limits)
+    delete = blocking(_limits.delete)
+    free = blocking(_limits.free)
+
+
 class Client:
     """Submits and operates jobs over the HTTP API; safe for threads.
 
@@ -113,6 +129,7 @@ class Client:
         self._connection = BlockingConnection(made, used)
         self.schedules = Schedules(self._session, self._connection)
         self.calendars = Calendars(self._session, self._connection)
+        self.limits = Limits(self._session, self._connection)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.endpoint!r})"
@@ -145,6 +162,8 @@ class Client:
     resweep_progress = blocking(_system.resweep_progress)
     handlers = blocking(_system.handlers)
     handler = blocking(_system.handler)
+    pause_handler = blocking(_system.pause_handler)
+    resume_handler = blocking(_system.resume_handler)
     health = blocking(_system.health)
 
     def close(self) -> None:

@@ -13,6 +13,8 @@ from hourhand.client._json import encoded, invalid, seconds, time_text
 from hourhand.domain.errors import unknown_field
 from hourhand.domain.jobs.job import OnLostChoice, PriorityChoice
 from hourhand.domain.jobs.retry import RetryPolicy
+from hourhand.domain.limits.debounce import Debounce
+from hourhand.domain.limits.unique_keys import Unique
 
 Fate = Literal["submitted", "not submitted", "unknown"]
 """``unknown``: the last answer was lost. The same id or key makes it safe to submit again."""
@@ -32,6 +34,9 @@ class Submission:
     delay: float | timedelta | None = None
     priority: PriorityChoice | None = None
     idempotency_key: str | None = None
+    concurrency_key: str | None = None
+    unique: Unique | Mapping[str, Any] | None = None
+    debounce: Debounce | Mapping[str, Any] | None = None
     id: str | None = None
     timeout_seconds: int | None = None
     expires_at: datetime | None = None
@@ -134,6 +139,11 @@ def _encoded_field(name: str, value: Any) -> bytes:
         value = time_text(name, value)
     elif name == "delay":
         value = seconds(name, value)
+    elif isinstance(value, Debounce):
+        waits = {"wait_seconds": value.wait, "max_wait_seconds": value.max_wait}
+        value = {"key": value.key, "mode": value.mode, **waits}
+    elif isinstance(value, Unique):
+        value = {one.name: getattr(value, one.name) for one in fields(Unique)}
     elif isinstance(value, RetryPolicy):
         value = {one.name: getattr(value, one.name) for one in fields(RetryPolicy)}
     return encoded(value, name)

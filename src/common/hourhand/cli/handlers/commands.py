@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from datetime import datetime, timedelta
+from typing import Annotated, Any
 
 import typer
 
@@ -11,12 +12,13 @@ from hourhand.cli.completing import handler_names
 from hourhand.cli.exits import NOT_FOUND, REFUSED
 from hourhand.cli.helping import Noun
 from hourhand.cli.options import WebOption
+from hourhand.cli.reading import read_time_or_duration
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 
 handlers = Noun(
     name="handlers",
-    help="List the registered handlers, and show what each of them takes.",
+    help="List, show, pause and resume the registered handlers.",
 )
 
 HandlerName = Annotated[
@@ -26,6 +28,28 @@ HandlerName = Annotated[
         help="Name of the handler.",
         show_default=False,
         autocompletion=handler_names,
+    ),
+]
+HandlerNames = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="NAME",
+        help="Names of the handlers.",
+        show_default=False,
+        autocompletion=handler_names,
+    ),
+]
+NoteOption = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="Reason, shown with the pause and in the audit."),
+]
+UntilOption = Annotated[
+    # To Typer a union of types would be none.
+    Any,
+    typer.Option(
+        metavar="TIME|DELAY",
+        parser=read_time_or_duration,
+        help="End the pause by itself at this time, or after this long, such as 2h.",
     ),
 ]
 
@@ -65,3 +89,51 @@ def show_handler(session: Session, name: HandlerName, web: WebOption = False) ->
     from hourhand.cli.handlers.showing import show
 
     show(session, handler)
+
+
+@handlers.command("pause")
+@verb(
+    example="hourhand handlers pause send-invoice --note 'wrong totals' --until 2h",
+    codes={REFUSED: None},
+    changes=True,
+    prints=(Handler,),
+)
+def pause(
+    session: Session, names: HandlerNames, note: NoteOption = None, until: UntilOption = None
+) -> int:
+    """Pause handlers: no job of them starts until they are resumed.
+
+    Jobs are accepted and schedules go on, and all of it waits. Jobs that run end as ever, and no
+    attempt is used. Workers may start jobs of the handlers for 30 s more. Of a handler that is
+    paused already, the note and the end are replaced.
+    """
+    from hourhand.cli.handlers.showing import show_state
+
+    client, end = session.client, _instant(until, session.times.now)
+    return session.do_to_each(
+        names, lambda one: show_state(session, client.pause_handler(one, note=note, until=end))
+    )
+
+
+@handlers.command("resume")
+@verb(
+    example="hourhand handlers resume send-invoice",
+    codes={REFUSED: None},
+    changes=True,
+    prints=(Handler,),
+)
+def resume(session: Session, names: HandlerNames, note: NoteOption = None) -> int:
+    """Resume paused handlers. Up to 1,000 waiting jobs of each are sent at once.
+
+    The next ticks, one a minute, send the others.
+    """
+    from hourhand.cli.handlers.showing import show_state
+
+    client = session.client
+    return session.do_to_each(
+        names, lambda one: show_state(session, client.resume_handler(one, note=note))
+    )
+
+
+def _instant(given: datetime | timedelta | None, now: datetime) -> datetime | None:
+    return now + given if isinstance(given, timedelta) else given

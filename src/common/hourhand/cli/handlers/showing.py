@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 
+from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column, facts
 from hourhand.cli.output.times import NOTHING, Times, duration
 from hourhand.cli.schedules.listing import expression_text
 from hourhand.cli.session import Session
+from hourhand.domain.limits.keys import parse_key_path
 
 if TYPE_CHECKING:
-    from hourhand.client import Handler, HandlerPolicies
+    from hourhand.answers.system import HandlerPause
+    from hourhand.client import Handler, HandlerLimit, HandlerPolicies
 
 COLUMNS = (
     Column("NAME", is_whole=True),
@@ -63,6 +66,19 @@ def show(session: Session, handler: Handler) -> None:
         session.print_text(f"A submission that works:\n  hourhand jobs submit {command}")
 
 
+def show_state(session: Session, handler: Handler) -> None:
+    """Print one line about a handler that was paused or resumed, or all of it as JSON."""
+    if session.is_json:
+        session.print_json(handler.raw)
+        return
+    state = (
+        "not paused"
+        if handler.paused is None
+        else f"paused {_pause_words(handler.paused, session.times)}"
+    )
+    session.print(cell(f"{handler.name}  {state}"))
+
+
 def submission_of(handler: str, schema: Schema | None, examples: Sequence[Any]) -> str | None:
     """Return the arguments that submit a job of ``handler``; ``None`` if no payload is known."""
     if examples:
@@ -100,6 +116,8 @@ def _facts(handler: Handler, times: Times) -> Iterator[tuple[str, str]]:
     checks = "refused at submission" if handler.payload_validated else "found by the worker only"
     yield "a wrong payload is", checks
     yield from _policy_facts(handler.policies)
+    for limit in handler.limits:
+        yield f"limit {limit.name}", _limit_words(limit)
     if handler.schedule is not None:
         rule = expression_text(handler.schedule.expression)
         yield (
@@ -107,10 +125,13 @@ def _facts(handler: Handler, times: Times) -> Iterator[tuple[str, str]]:
             f"{rule} ({handler.schedule.timezone}), with the ID {handler.name}",
         )
     if handler.paused is not None:
-        until = handler.paused.until
-        end = "" if until is None else f" until {times.full(until)}"
-        note = f": {handler.paused.note}" if handler.paused.note else ""
-        yield "paused", f"since {times.full(handler.paused.since)}{end}{note}"
+        yield "paused", _pause_words(handler.paused, times)
+
+
+def _pause_words(pause: HandlerPause, times: Times) -> str:
+    end = "" if pause.until is None else f" until {times.full(pause.until)}"
+    note = f": {pause.note}" if pause.note else ""
+    return f"since {times.full(pause.since)}{end}{note}"
 
 
 def _policy_facts(policies: HandlerPolicies) -> Iterator[tuple[str, str]]:
@@ -125,6 +146,17 @@ def _policy_facts(policies: HandlerPolicies) -> Iterator[tuple[str, str]]:
         yield "if its worker is lost", "runs again" if policies.on_lost == "retry" else "ends DEAD"
     if policies.retention_seconds is not None:
         yield "kept", f"{duration(policies.retention_seconds)} after the end"
+
+
+def _limit_words(limit: HandlerLimit) -> str:
+    """Return what a limit allows, such as ``2 run at a time for each payload.account``."""
+    path = parse_key_path(limit.key)
+    of = f" for each {limit.key}" if path.divides else ""
+    if limit.per_seconds is not None:
+        return f"{limit.max} start in {duration(limit.per_seconds)}{of}"
+    then = "; others are cancelled" if limit.on_full == "skip" else ""
+    held = "; a slot is held until the job ends" if limit.holds == "job" else ""
+    return f"{limit.max} run at a time{of}{then}{held}"
 
 
 def _payload_words(schema: Schema) -> str:

@@ -22,7 +22,9 @@ from hourhand.cli.jobs.flags import (
     NoteOption,
     Policies,
     PriorityOption,
+    debounce_fields,
     given,
+    unique_fields,
 )
 from hourhand.cli.options import (
     DEFAULT_EVERY_SECONDS,
@@ -42,6 +44,7 @@ from hourhand.cli.options import (
 from hourhand.cli.reading import Seconds, read_duration, read_json
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
+from hourhand.domain.limits.unique_keys import OnConflict
 
 CHANGE_CODES = {
     FAILED: "you did not confirm, or some jobs could not be changed",
@@ -99,6 +102,62 @@ def submit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
             "job is kept, and at least 24 hours after the job's end.",
         ),
     ] = None,
+    concurrency_key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="Key of the job under the handler's first concurrency limit that has a key of its "
+            "own, such as payload.account, in place of that key.",
+        ),
+    ] = None,
+    unique: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="At most one job of this key exists at a time: payload.day, payload, tags.x, "
+            "tenant, handler, or a word that is the key.",
+        ),
+    ] = None,
+    unique_until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHEN",
+            help="When the key of --unique is free again: start, end or success of the job, or a "
+            "number of seconds after its submission. Default: end.",
+        ),
+    ] = None,
+    on_conflict: Annotated[
+        OnConflict | None,
+        typer.Option(
+            help="What to do if another job has the key of --unique: return that job, reject the "
+            "submission, or replace payload and time of the job, which needs --unique-until start. "
+            "Default: return.",
+        ),
+    ] = None,
+    debounce: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="Submissions of this key that come shortly after one another are one job: "
+            "payload.shop, tags.x, tenant, handler, or a word. Needs --debounce-wait.",
+        ),
+    ] = None,
+    debounce_wait: Annotated[
+        Seconds | None,
+        typer.Option(
+            parser=read_duration,
+            metavar="DURATION",
+            help="The job runs once no submission of its key came for so long.",
+        ),
+    ] = None,
+    debounce_max_wait: Annotated[
+        Seconds | None,
+        typer.Option(
+            parser=read_duration,
+            metavar="DURATION",
+            help="The job runs at the latest so long after the first submission.",
+        ),
+    ] = None,
     id: Annotated[  # noqa: A002 (the flag's name)
         str | None,
         typer.Option("--id", metavar="ID", help="Your own ID for the job."),
@@ -127,6 +186,9 @@ def submit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
             "delay": due.delay,
             "expires_at": due.expires_at,
             "idempotency_key": idempotency_key,
+            "concurrency_key": concurrency_key,
+            "unique": unique_fields(unique, unique_until, on_conflict),
+            "debounce": debounce_fields(debounce, debounce_wait, debounce_max_wait),
             "id": id,
             **policies.fields(),
         }

@@ -10,7 +10,7 @@ import typer
 
 from hourhand.cli.completing import handler_names, schedule_ids
 from hourhand.cli.output.times import duration
-from hourhand.cli.reading import read_tag, read_time_ago
+from hourhand.cli.reading import read_tag, read_time_or_duration
 from hourhand.domain.jobs.job import JobStatus
 
 PANEL = "Filters"
@@ -86,7 +86,7 @@ class Filters:
     created_after: Annotated[
         Any,
         typer.Option(
-            parser=read_time_ago,
+            parser=read_time_or_duration,
             metavar="TIME|AGO",
             help="Only jobs submitted after this time, or within this duration, such as 2h.",
             rich_help_panel=PANEL,
@@ -95,7 +95,7 @@ class Filters:
     created_before: Annotated[
         Any,
         typer.Option(
-            parser=read_time_ago,
+            parser=read_time_or_duration,
             metavar="TIME|AGO",
             help="Only jobs submitted before this time, or longer ago than this, such as 7d.",
             rich_help_panel=PANEL,

@@ -70,11 +70,15 @@ def status_text(status: str) -> Text:
 
 def waiting_text(job: JobSummary) -> str:
     """Return what a job waits for, beside its time; empty if for nothing."""
-    if job.waits_for is None:
+    waits = job.waits_for
+    if waits is None:
         return ""
-    if job.waits_for.kind == "slot" and job.schedule_id is not None:
+    if waits.limit is None and waits.kind == "slot" and job.schedule_id is not None:
         return f"waits for another job of schedule {job.schedule_id}"
-    return f"waits for {job.waits_for.kind}"
+    articles = {"slot": "a slot", "signal": "a signal", "callback": "a callback"}
+    of = f" of {waits.limit}" if waits.limit else ""
+    key = f", key {waits.key}" if waits.key else ""
+    return f"waits for {articles.get(waits.kind, waits.kind)}{of}{key}"
 
 
 def is_of_an_earlier_round(job: JobSummary) -> bool:

@@ -19,7 +19,7 @@ from hourhand.cli.session import Session
 from hourhand.domain.ids import trace_id_for
 
 if TYPE_CHECKING:
-    from hourhand.client import Attempt, ErrorDetails, Event, Job
+    from hourhand.client import Attempt, ErrorDetails, Event, Job, WaitsFor
 
 ATTEMPT_COLUMNS = (
     Column("TRY", is_number=True),
@@ -109,8 +109,10 @@ def _event_row(event: Event, times: Times) -> tuple[Text | str, ...]:
 def _still_waits(job: Job) -> str:
     """Return that a job which was made due waits on, where that is known."""
     waits = job.waits_for
-    if waits is None or job.schedule_id is None:
+    if waits is None:
         return ""
+    if waits.limit is not None or job.schedule_id is None:
+        return f"; it still {waiting_text(job)}"
     allows = "" if waits.max_running is None else f", which allows {waits.max_running} at once"
     return f"; it still waits for a slot of schedule {job.schedule_id}{allows}"
 
@@ -169,11 +171,14 @@ def _status(job: Job, times: Times) -> Text:
     if job.discarded_at is not None:
         text.append_text(cell(f", discarded {times.relative(job.discarded_at)}"))
     if job.waits_for is not None:
-        most = job.waits_for.max_running
-        text.append_text(cell(f", {waiting_text(job)}"))
-        text.append("" if most is None else f" ({most} at once)")
+        text.append_text(cell(f", {waiting_text(job)}{_place(job.waits_for)}"))
     text.no_wrap, text.overflow = False, "fold"
     return text
+
+
+def _place(waits: WaitsFor) -> str:
+    most = f" ({waits.max_running} at once)" if waits.max_running is not None else ""
+    return f"{most}, position {waits.position}" if waits.position else most
 
 
 def _moments(job: Job, times: Times) -> Iterator[tuple[str, str]]:
@@ -181,7 +186,7 @@ def _moments(job: Job, times: Times) -> Iterator[tuple[str, str]]:
         ("scheduled time", job.occurrence),
         ("run at", job.run_at),
         ("waits since", None if job.waits_for is None else job.waits_for.since),
-        ("due" if job.waits_for is None else "checks again", _other_due_time(job)),
+        ("checks again" if _checks_again(job) else "due", _other_due_time(job)),
         ("created", job.created_at),
         ("message sent", job.enqueued_at),
         ("started", job.started_at),
@@ -193,6 +198,11 @@ def _moments(job: Job, times: Times) -> Iterator[tuple[str, str]]:
             yield name, times.full(instant)
     if job.lateness_ms is not None:
         yield "late by", duration(job.lateness_ms / 1000)
+
+
+def _checks_again(job: Job) -> bool:
+    """Whether the job asks for a slot of its schedule again when it is due."""
+    return job.waits_for is not None and job.waits_for.limit is None
 
 
 def _other_due_time(job: Job) -> datetime | None:

@@ -17,6 +17,7 @@ class AuditFilters(TypedDict, total=False):
 
     job: str | None
     schedule: str | None
+    handler: str | None
     caller: str | None
     tenant: str | None
     since: datetime | None
@@ -34,14 +35,14 @@ def audit(
     on_page: Callable[[AuditPage], None] | None = None,
     **filters: Unpack[AuditFilters],
 ) -> Stream[AuditEvent]:
-    """Iterate over what callers did with the jobs and schedules that are kept, page by page.
+    """Iterate over what callers did with jobs, schedules and handlers, page by page.
 
-    The filters are ``job`` or ``schedule`` (an id), ``caller`` (a whole ARN or subject, or the
-    beginning of one and ``*``), ``tenant``, ``since`` (included) and ``until`` (not included).
-    Events of one job or schedule come newest first. Without either, all histories are read: those
-    of jobs first, the newest job first, then those of schedules. ``on_page`` is called with each
-    page, which may be empty. Raises `Invalid`, and `NotFound` for a job or schedule that is not
-    kept.
+    The filters are ``job``, ``schedule`` (an id) or ``handler`` (a name, whose pauses are shown),
+    ``caller`` (a whole ARN or subject, or the beginning of one and ``*``), ``tenant``, ``since``
+    (included) and ``until`` (not included). Events of one job or schedule come newest first.
+    Without any of them, all histories are read: those of jobs first, the newest job first, then
+    those of schedules, then those of handlers. ``on_page`` is called with each page, which may be
+    empty. Raises `Invalid`, and `NotFound` for a job or schedule that is not kept.
     """
     query: dict[str, Any] = {}
     for name, value in filters.items():

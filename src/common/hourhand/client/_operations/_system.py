@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from hourhand.answers.system import Handler, Health, Resweep, Stats
 from hourhand.client._json import encoded, read, time_text
@@ -39,6 +40,39 @@ def handlers(session: Session) -> Operation[tuple[Handler, ...]]:
 def handler(session: Session, name: str) -> Operation[Handler]:
     """Return a handler with the JSON Schema of its payload; raise `NotFound`."""
     request = Request(method="GET", target=target("handlers", named("name", name)))
+    return (yield from ask_for(Handler, session, request))
+
+
+def pause_handler(
+    session: Session, name: str, *, note: str | None = None, until: datetime | None = None
+) -> Operation[Handler]:
+    """Pause a handler: no job of it starts until it is resumed, or until ``until``.
+
+    Jobs are accepted, and schedules go on. Jobs that run end as ever, and no attempt is used.
+    Workers may start jobs of it for 30 s more. Raises `NotFound`, `Conflict` if too many handlers
+    are paused, and `Invalid`.
+    """
+    fields: dict[str, Any] = {} if note is None else {"note": note}
+    if until is not None:
+        fields["until"] = time_text("until", until)
+    return (yield from _change_handler(session, name, "pause", fields))
+
+
+def resume_handler(session: Session, name: str, *, note: str | None = None) -> Operation[Handler]:
+    """End the pause of a handler, and send the jobs that waited for it.
+
+    The answer comes when at most 1,000 of them are sent; the next ticks send the others. Does
+    nothing if the handler is not paused. Raises `NotFound` and `Invalid`.
+    """
+    fields = {} if note is None else {"note": note}
+    return (yield from _change_handler(session, name, "resume", fields))
+
+
+def _change_handler(
+    session: Session, name: str, verb: str, fields: dict[str, Any]
+) -> Operation[Handler]:
+    at = target("handlers", named("name", name), verb)
+    request = Request(method="POST", target=at, body=encoded(fields, "note"))
     return (yield from ask_for(Handler, session, request))
 
 

@@ -1,0 +1,1 @@
+"""``hourhand limits``: show how many jobs may run at a time, and change it while jobs run."""

@@ -1,0 +1,184 @@
+"""``hourhand limits``: its verbs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hourhand.answers.limits import ChangedLimit, Limit, LimitSummary
+from hourhand.cli.completing import job_ids, limit_names
+from hourhand.cli.exits import REFUSED, WRONG_USAGE, CommandError
+from hourhand.cli.helping import Noun
+from hourhand.cli.options import DEFAULT_LIMIT, AllOption, LimitOption
+from hourhand.cli.output.harmless import cell
+from hourhand.cli.session import Session
+from hourhand.cli.verbs import verb
+from hourhand.domain.limits.declarations import MAX_RATE_COUNT
+
+limits = Noun(
+    name="limits",
+    help="List and show limits of how many jobs run at a time, and change them while jobs run.",
+)
+
+LimitName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        help="Name of the limit: its own, or that of the handler and a number, such as sync.1.",
+        show_default=False,
+        autocompletion=limit_names,
+    ),
+]
+LimitNames = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="NAME",
+        help="Names of the limits.",
+        show_default=False,
+        autocompletion=limit_names,
+    ),
+]
+JobId = Annotated[
+    str,
+    typer.Argument(
+        metavar="JOB", help="ID of the job.", show_default=False, autocompletion=job_ids
+    ),
+]
+KeyOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KEY",
+        help="One key of a limit that has keys, such as the name of a tenant. Default: all keys "
+        "that have no number of their own.",
+    ),
+]
+
+
+@limits.command("list")
+@verb(example="hourhand limits list", codes={REFUSED: None}, prints=(LimitSummary,))
+def list_limits(
+    session: Session,
+    limit: LimitOption = DEFAULT_LIMIT,
+    all: AllOption = False,  # noqa: A002 (the flag's name)
+) -> None:
+    """List limits by name: how many jobs may run, how many do, and how many wait.
+
+    Of a limit with keys, such as one for each tenant, neither is known without a key: see show.
+    """
+    from hourhand.cli.limits.showing import list_found
+
+    list_found(session, None if all else limit)
+
+
+@limits.command("show")
+@verb(example="hourhand limits show stripe --key acme", prints=(Limit,))
+def show_limit(session: Session, name: LimitName, key: KeyOption = None) -> None:
+    """Show a limit, the jobs that hold its slots, and the first 20 that wait.
+
+    A limit with keys shows its jobs for one key at a time.
+    """
+    from hourhand.cli.limits.showing import show
+
+    show(session, session.client.limits.get(name, key=key))
+
+
+@limits.command("set")
+@verb(
+    example="hourhand limits set stripe 10 --key acme",
+    changes=True,
+    prints=(ChangedLimit,),
+)
+def set_limit(
+    session: Session,
+    name: LimitName,
+    number: Annotated[
+        int | None,
+        typer.Argument(
+            metavar="[MAX]",
+            min=0,
+            max=MAX_RATE_COUNT,
+            help="How many jobs of one key may run at a time. 0 lets no job start.",
+            show_default=False,
+        ),
+    ] = None,
+    key: KeyOption = None,
+    restore: Annotated[
+        bool,
+        typer.Option(
+            "--restore", help="Remove the number that was set; without --key, all numbers."
+        ),
+    ] = False,
+) -> None:
+    """Set the number of a limit in the place of that in the code, or restore it.
+
+    Workers know the number within 30 s. Jobs that run go on. If the number is increased, up to
+    1,000 waiting jobs start at once, and the sweep, once a minute, starts the others. A
+    deployment does not remove the number.
+    """
+    from hourhand.cli.limits.showing import show_changed
+
+    if (number is None) is not restore:
+        raise CommandError("Give a number, or --restore.", WRONG_USAGE)
+    session.agree()
+    change = session.client.limits
+    if key is not None:
+        changed = change.put(name, overrides={key: number})
+    elif restore:
+        changed = change.delete(name)
+    else:
+        changed = change.put(name, max=number)
+    show_changed(session, changed)
+
+
+@limits.command("pause")
+@verb(example="hourhand limits pause stripe", changes=True, prints=(ChangedLimit,))
+def pause(session: Session, names: LimitNames, key: KeyOption = None) -> int:
+    """Set the numbers of limits to 0: no job that has them starts until they are resumed.
+
+    Jobs are accepted and wait. Jobs that run end as ever. Workers may start jobs for 30 s more.
+    """
+    from hourhand.cli.limits.showing import show_changed
+
+    change = session.client.limits
+    return session.do_to_each(
+        names,
+        lambda one: show_changed(
+            session,
+            change.put(one, max=0) if key is None else change.put(one, overrides={key: 0}),
+        ),
+    )
+
+
+@limits.command("resume")
+@verb(example="hourhand limits resume stripe", changes=True, prints=(ChangedLimit,))
+def resume(session: Session, names: LimitNames, key: KeyOption = None) -> int:
+    """End the pause of limits: the numbers in the code apply again, and waiting jobs start.
+
+    A number that was set before the pause is not restored; set it again.
+    """
+    from hourhand.cli.limits.showing import show_changed
+
+    change = session.client.limits
+    return session.do_to_each(
+        names,
+        lambda one: show_changed(
+            session,
+            change.put(one, max=None) if key is None else change.put(one, overrides={key: None}),
+        ),
+    )
+
+
+@limits.command("free")
+@verb(example="hourhand limits free import.1 job-4711", changes=True, prints=(Limit,))
+def free(session: Session, name: LimitName, job_id: JobId) -> None:
+    """Free the slot that a DEAD job keeps, so that the next job may start.
+
+    With holds="success" a slot is kept until the job succeeds: redrive the job, or free its slot.
+    """
+    session.agree()
+    limit = session.client.limits.free(name, job_id)
+    if session.is_json:
+        session.print_json(limit.raw)
+        return
+    session.print(cell(f"{limit.name}  freed the slot of {job_id}"))

@@ -1,0 +1,109 @@
+"""The output of ``hourhand limits``: a table, and one limit with its jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
+
+from hourhand.cli.output.harmless import cell
+from hourhand.cli.output.tables import Column, facts
+from hourhand.cli.output.times import NOTHING
+from hourhand.cli.session import Session
+
+if TYPE_CHECKING:
+    from hourhand.client import ChangedLimit, JobOfLimit, Limit, LimitSummary
+
+COLUMNS = (
+    Column("NAME", is_whole=True),
+    Column("KIND", rank=3),
+    Column("KEY", rank=2),
+    Column("MAX", is_number=True),
+    Column("RUNNING", is_number=True),
+    Column("WAITING", is_number=True),
+    Column("OLDEST SINCE", rank=1),
+)
+JOB_COLUMNS = (Column("JOB", is_whole=True), Column("STATE"), Column("SINCE"))
+
+
+def list_found(session: Session, limit: int | None) -> None:
+    """Print the limits as they arrive, in the order of their names."""
+    found = session.client.limits.list(limit=None if limit is None else limit + 1)
+    session.print_list(found, limit, partial(_table, session), none="No handler has a limit.")
+
+
+def show(session: Session, limit: Limit) -> None:
+    """Print one limit with the jobs that are known of it."""
+    if session.is_json:
+        session.print_json(limit.raw)
+        return
+    session.print(facts(_facts(session, limit)))
+    rows = [
+        *_job_rows(session, "holds a slot", limit.holders),
+        *_job_rows(session, "waits", limit.waiters),
+    ]
+    if rows:
+        session.print("")
+        session.print_table(JOB_COLUMNS, rows)
+    if limit.kind == "concurrency" and limit.running is None:
+        session.remark(
+            f"Name a key to see its jobs: --key KEY, where KEY is a value of {limit.key}."
+        )
+
+
+def show_changed(session: Session, limit: ChangedLimit) -> None:
+    """Print one line about a limit whose numbers were changed, or all of it as JSON."""
+    if session.is_json:
+        session.print_json(limit.raw)
+        return
+    jobs = "1 waiting job" if limit.granted == 1 else f"{limit.granted:,} waiting jobs"
+    granted = f"; {jobs} may start" if limit.granted else ""
+    session.print(cell(f"{limit.name}  {_numbers(limit)}{granted}"))
+
+
+def _numbers(limit: LimitSummary) -> str:
+    """Return the numbers of a limit: ``at most 0 (in the code: 5), acme: 10``."""
+    declared = "" if limit.max == limit.declared_max else f" (in the code: {limit.declared_max:,})"
+    keys = "".join(f", {key}: {number:,}" for key, number in limit.overrides.items())
+    return f"at most {limit.max:,}{declared}{keys}"
+
+
+def _facts(session: Session, limit: Limit) -> Iterator[tuple[str, str]]:
+    yield "limit", limit.name
+    yield "kind", limit.kind
+    yield "key", limit.key
+    yield "numbers", _numbers(limit)
+    yield "handlers", ", ".join(limit.handlers)
+    if limit.running is not None:
+        yield "running", f"{limit.running:,}"
+    if limit.waiting is not None:
+        since = limit.oldest_waiting_at
+        oldest = "" if since is None else f", the oldest since {session.times.full(since)}"
+        yield "waiting", f"{limit.waiting:,}{oldest}"
+
+
+def _job_rows(
+    session: Session, state: str, jobs: Sequence[JobOfLimit] | None
+) -> Iterator[tuple[str, ...]]:
+    for job in jobs or ():
+        since = NOTHING if job.since is None else session.times.absolute(job.since)
+        yield job.job_id, state, since
+
+
+def _table(session: Session, limits: Sequence[LimitSummary]) -> RenderableType:
+    return session.table(COLUMNS, [_row(session, each) for each in limits], without_empty=True)
+
+
+def _row(session: Session, limit: LimitSummary) -> tuple[str, ...]:
+    since = limit.oldest_waiting_at
+    return (
+        limit.name,
+        limit.kind,
+        limit.key,
+        f"{limit.max:,}",
+        NOTHING if limit.running is None else f"{limit.running:,}",
+        NOTHING if limit.waiting is None else f"{limit.waiting:,}",
+        NOTHING if since is None else session.times.short(since),
+    )

@@ -1,0 +1,67 @@
+"""Limits: which jobs hold their slots and wait for them, and their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hourhand.answers.limits import ChangedLimit, Limit, LimitSummary
+from hourhand.client._json import encoded
+from hourhand.client._operations._asking import ask_for, named, pages, target
+from hourhand.client._steps import Operation, Request, Session, Stream
+
+_LEAVE: Any = object()
+
+
+def list_limits(
+    session: Session, *, page_size: int = 50, limit: int | None = None
+) -> Stream[LimitSummary]:
+    """Iterate over the limits of all handlers, in the order of their names."""
+    yield from pages(session, LimitSummary, ("limits",), "limits", page_size=page_size, limit=limit)
+
+
+def get(session: Session, name: str, *, key: str | None = None) -> Operation[Limit]:
+    """Return a limit with the jobs that hold its slots, and the first that wait.
+
+    ``key``: one key of a limit that has keys; without it, such a limit shows no jobs. Raises
+    `NotFound`, and `Invalid` for a key of a limit that has a single one.
+    """
+    at = target("limits", named("name", name), query={"key": key})
+    return (yield from ask_for(Limit, session, Request(method="GET", target=at)))
+
+
+def put(
+    session: Session,
+    name: str,
+    *,
+    max: int | None = _LEAVE,  # noqa: A002 (the name of the field)
+    overrides: Mapping[str, int | None] | None = None,
+) -> Operation[ChangedLimit]:
+    """Set numbers of a limit in the place of those in the code. Workers know them within 30 s.
+
+    ``max``: the number of each key that has none of its own; 0 lets no job start, and ``None``
+    restores the number in the code. ``overrides``: numbers of keys; ``None`` removes one. What is
+    not given stays. Raises `NotFound`, `Invalid`, and `Conflict` if too many numbers are set.
+    """
+    fields: dict[str, Any] = {} if max is _LEAVE else {"max": max}
+    if overrides is not None:
+        fields["overrides"] = dict(overrides)
+    at = target("limits", named("name", name))
+    request = Request(method="PUT", target=at, body=encoded(fields, "overrides"))
+    return (yield from ask_for(ChangedLimit, session, request))
+
+
+def delete(session: Session, name: str) -> Operation[ChangedLimit]:
+    """Remove all numbers that were set for a limit. Raises `NotFound`."""
+    request = Request(method="DELETE", target=target("limits", named("name", name)))
+    return (yield from ask_for(ChangedLimit, session, request))
+
+
+def free(session: Session, name: str, job_id: str) -> Operation[Limit]:
+    """Free the slot that a DEAD job keeps under ``holds="success"``.
+
+    Again: nothing changes. Raises `NotFound`, and `Conflict` for a job that is not DEAD.
+    """
+    at = target("limits", named("name", name), "free")
+    request = Request(method="POST", target=at, body=encoded({"job_id": job_id}, "job_id"))
+    return (yield from ask_for(Limit, session, request))

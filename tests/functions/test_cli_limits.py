@@ -1,0 +1,87 @@
+"""``hourhand limits``: what is shown of limits, and how their numbers are changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from hourhand.domain.limits.declarations import Concurrency
+from hourhand.ports.handler_directory import HandlerInfo
+from tests.functions.cli_rig import Shell
+from tests.world.world import World
+
+
+@pytest.fixture
+def world() -> World:
+    shared = Concurrency(5, key="tenant", name="stripe")
+    return World(handlers=(HandlerInfo(name="greet", limits=(Concurrency(2), shared)),))
+
+
+@pytest.fixture
+def shell(world: World, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    return Shell(world, monkeypatch)
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_list_shows_the_number_of_each_limit_and_what_is_known_of_its_jobs(shell: Shell) -> None:
+    listed = shell.type("limits", "list").out.splitlines()
+    assert words(listed[0]) == "NAME KIND KEY MAX RUNNING WAITING"
+    assert words(listed[1]) == "greet.1 concurrency handler 2 0 0"
+    assert words(listed[2]).startswith("stripe concurrency tenant 5 ")
+
+
+def test_list_says_that_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "No handler has a limit." in Shell(World(), monkeypatch).type("limits", "list").err
+
+
+def test_show_lists_the_jobs_that_wait(shell: Shell, world: World) -> None:
+    ran = shell.type("limits", "pause", "greet.1")
+    assert (ran.code, ran.out) == (0, "greet.1  at most 0 (in the code: 2)\n")
+    job = world.submit(tenant="acme")
+    world.deliver()
+    shown = words(shell.type("limits", "show", "greet.1").out)
+    assert "numbers at most 0 (in the code: 2)" in shown
+    assert "waiting 1, the oldest since" in shown
+    assert f"{job.id} waits" in shown
+    ran = shell.type("limits", "resume", "greet.1")
+    assert ran.out == "greet.1  at most 2; 1 waiting job may start\n"
+
+
+def test_a_limit_with_keys_shows_the_jobs_of_one(shell: Shell, world: World) -> None:
+    assert shell.type("limits", "pause", "stripe", "--key", "acme").code == 0
+    job = world.submit(tenant="acme")
+    world.deliver()
+    ran = shell.type("limits", "show", "stripe")
+    assert "--key KEY" in words(ran.err)
+    assert job.id not in ran.out
+    (shown,) = shell.type("limits", "show", "stripe", "--key", "acme", "--json").objects
+    assert [waiter["job_id"] for waiter in shown["waiters"]] == [job.id]
+    ran = shell.type("limits", "resume", "stripe", "--key", "acme")
+    assert ran.out == "stripe  at most 5; 1 waiting job may start\n"
+
+
+def test_a_number_is_set_and_restored(shell: Shell) -> None:
+    assert shell.type("limits", "set", "stripe", "3").out == "stripe  at most 3 (in the code: 5)\n"
+    ran = shell.type("limits", "set", "stripe", "10", "--key", "acme")
+    assert ran.out == "stripe  at most 3 (in the code: 5), acme: 10\n"
+    ran = shell.type("limits", "set", "stripe", "--restore", "--key", "acme")
+    assert ran.out == "stripe  at most 3 (in the code: 5)\n"
+    ran = shell.type("limits", "set", "stripe", "--restore", "--json")
+    assert (ran.objects[0]["max"], ran.objects[0]["overrides"]) == (5, {})
+
+
+@pytest.mark.parametrize("given", [[], ["3", "--restore"]])
+def test_either_a_number_or_restore_is_given(shell: Shell, given: list[str]) -> None:
+    ran = shell.type("limits", "set", "stripe", *given)
+    assert ran.code == 2
+    assert "Give a number, or --restore." in ran.err
+
+
+def test_of_several_limits_the_unknown_one_is_named(shell: Shell) -> None:
+    ran = shell.type("limits", "pause", "strip", "greet.1")
+    assert ran.code == 3
+    assert "strip: " in ran.err
+    assert "Did you mean 'stripe'" in ran.err
+    assert ran.out.startswith("greet.1  at most 0")
