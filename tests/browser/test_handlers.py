@@ -95,6 +95,25 @@ def test_the_page_has_schema_policies_figures_jobs_and_schedules(
     page.wait_for_url(f"**/console/jobs/{job_id}")
 
 
+def test_a_handler_is_paused_with_a_note_and_resumed(page: Page, cloud: Cloud) -> None:
+    page.goto("/console/handlers/send-invoice")
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_label("Note").fill("wrong totals")
+    page.get_by_role("dialog").get_by_role("button", name="Pause").click()
+    page.get_by_text("Paused send-invoice.").wait_for()
+    page.locator(".notice", has_text="wrong totals").wait_for()
+    assert cloud.ask("GET", "/handlers/send-invoice")["paused"]["note"] == "wrong totals"
+    job_id = cloud.submit("send-invoice", {"customer": "ada", "cents": 5})
+    page.goto(f"/console/jobs/{job_id}")
+    page.get_by_text("Handler paused").first.wait_for()
+    page.get_by_role("link", name="send-invoice").first.click()
+    page.wait_for_url("**/console/handlers/send-invoice")
+    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("dialog").get_by_role("button", name="Resume").click()
+    page.get_by_text("Resumed send-invoice.").wait_for()
+    cloud.reach(job_id, "SUCCEEDED")
+
+
 def test_jobs_ahead_of_time_do_not_hide_how_the_last_runs_went(
     page: Page, cloud: Cloud, seeds: Seeds
 ) -> None:

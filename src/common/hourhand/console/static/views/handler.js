@@ -3,14 +3,16 @@ import { html } from "../lib/html.js";
 import { aboutStore } from "../lib/about.js";
 import { collectPage, get } from "../lib/api.js";
 import {
-  Badge, EmptyState, ErrorState, Icon, JobId, JsonView, LiveSwitch, Loading, Page, StatusBadge, Table, Time,
+  Badge, Changes, EmptyState, ErrorState, Icon, JobId, JsonView, LiveSwitch, Loading, Page, Table, Time,
 } from "../lib/components.js";
 import { count, counted, duration, percent, shorten, visible } from "../lib/format.js";
 import { useKey } from "../lib/keys.js";
 import { useNow, usePolled } from "../lib/live.js";
 import { address } from "../lib/router.js";
 import { rowsOf } from "../lib/schema.js";
+import { askToPause, askToResume, PauseNotice } from "./handler_actions.js";
 import { statsOf } from "./handler_stats.js";
+import { JobBadge } from "./jobs.js";
 import { dueOf, splitByTime } from "./jobs_query.js";
 import { ScheduleUsers } from "./schedule_users.js";
 
@@ -37,7 +39,13 @@ function HandlerView({ name }) {
     readJobs();
   };
   useKey("r", "refresh", refresh);
+  const ask = (question) => async () => {
+    if (await question(handler)) refresh();
+  };
   const actions = handler && html`<${LiveSwitch} onRefresh=${refresh} />
+    <${Changes} label="Actions">${handler.paused
+      ? html`<button type="button" class="button" onClick=${ask(askToResume)}>Resume</button>`
+      : html`<button type="button" class="button" onClick=${ask(askToPause)}><${Icon} name="pause" />Pause</button>`}<//>
     <a class="button changes" href=${address(["new-schedule"], { handler: name })}>New schedule</a>
     <a class="button button-primary changes" href=${address(["submit"], { handler: name })}><${Icon} name="plus" />Submit job</a>`;
   const heading = html`<bdi>${visible(name)}</bdi>${handler?.paused && html` <${Badge} tone="warning" shape="pause">Paused<//>`}`;
@@ -45,6 +53,7 @@ function HandlerView({ name }) {
     ${error?.status === 404 ? html`<${Missing} name=${name} />` : html`<${ErrorState} error=${error} isInline onRetry=${readAgain} />`}
     ${isLoading && html`<${Loading} />`}
     ${handler && html`
+      ${handler.paused && html`<${PauseNotice} paused=${handler.paused} />`}
       ${handler.description && html`<p class="muted"><bdi>${visible(handler.description)}</bdi></p>`}
       <${ErrorState} error=${jobsError} isInline onRetry=${readJobs} />
       ${sample && html`<${Figures} name=${name} sample=${sample} />`}
@@ -156,7 +165,7 @@ function RecentJobs({ name, jobs }) {
 }
 
 const JOB_COLUMNS = [
-  { title: "Status", cell: ({ status }) => html`<${StatusBadge} status=${status} />` },
+  { title: "Status", cell: (job) => html`<${JobBadge} job=${job} />` },
   { title: "Job", cell: ({ id }) => html`<${JobId} id=${id} />` },
   { title: "Due", className: "nowrap", cell: (job) => html`<${Time} at=${dueOf(job)} />` },
   { title: "Attempt", isNumber: true, cell: ({ attempt, retry }) => `${count(attempt)} of ${count(retry.max_attempts)}` },

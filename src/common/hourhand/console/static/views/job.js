@@ -14,6 +14,7 @@ import { JobFacts } from "./job_facts.js";
 import { History } from "./job_history.js";
 import { Logs } from "./job_logs.js";
 import { Timeline } from "./job_timeline.js";
+import { WaitBadge } from "./jobs.js";
 
 export const routes = [{ pattern: "/jobs/:id", view: JobPage, section: "jobs" }];
 
@@ -50,6 +51,7 @@ function Heading({ job }) {
   return html`<bdi>${visible(job.handler)}</bdi>
     <${StatusBadge} status=${job.status} />
     ${job.discarded_at && html`<span class="badge badge-quiet">Discarded</span>`}
+    <${WaitBadge} job=${job} />
     ${job.cancel_requested_at && job.status === "RUNNING" && html`<span class="badge badge-warning">Cancel requested</span>`}`;
 }
 

@@ -28,6 +28,7 @@ const WORDS = {
   RUN_NOW: "made due now",
   REDRIVEN: "redriven",
   DISCARDED: "discarded",
+  PARKED: "waits for a slot",
   REFILED: "moved to another bucket of the index",
 };
 

@@ -2,7 +2,7 @@
 import { html, useState } from "../lib/html.js";
 import { collectPage } from "../lib/api.js";
 import {
-  EmptyState, ErrorState, Icon, LiveSwitch, Loading, Page, Pager, PriorityBadge, StatusBadge, Table, Time,
+  Badge, EmptyState, ErrorState, Icon, LiveSwitch, Loading, Page, Pager, PriorityBadge, StatusBadge, Table, Time,
 } from "../lib/components.js";
 import { count, counted, duration, shorten, visible } from "../lib/format.js";
 import { useKey } from "../lib/keys.js";
@@ -130,12 +130,26 @@ const COLUMNS = [
   { title: "Error", className: "cell-note", cell: (job) => html`<${Failure} job=${job} />` },
 ];
 
-/** The state of a job; below it the note of its discard, or how far a running job is. */
+/** The state of a job, whether it was discarded, and whether it waits for more than its time. */
+export function JobBadge({ job }) {
+  return html`<span class="job-badges"><${StatusBadge} status=${job.status} />
+    ${job.discarded_at && html`<span class="badge badge-quiet">Discarded</span>`}
+    <${WaitBadge} job=${job} /></span>`;
+}
+
+/** Says that a job waits for a slot, or that its handler is paused. */
+export function WaitBadge({ job: { handler, waits_for: waits } }) {
+  if (!waits) return null;
+  const isPaused = waits.limit === `${handler}.pause`;
+  const title = isPaused ? "Its handler is paused" : `It waits for ${waits.limit ? `a slot of ${visible(waits.limit)}` : waits.kind}`;
+  return html`<${Badge} tone="warning" shape=${isPaused ? "pause" : "clock"} title=${title}>${isPaused ? "Handler paused" : "Waits"}<//>`;
+}
+
+/** The badges of a job; below them the note of its discard, or how far a running job is. */
 function State({ job }) {
   const note = shorten(job.discard_note ?? "", NOTE_CHARACTERS);
   return html`<span class="job-state">
-    <span class="job-badges"><${StatusBadge} status=${job.status} />
-      ${job.discarded_at && html`<span class="badge badge-quiet">Discarded</span>`}</span>
+    <${JobBadge} job=${job} />
     ${note && html`<bdi class="small muted" title=${visible(job.discard_note)}>${visible(note)}</bdi>`}
     ${job.status === "RUNNING" && html`<${Progress} job=${job} />`}
   </span>`;
