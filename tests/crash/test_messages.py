@@ -11,8 +11,9 @@ from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Outgoing
 from hourhand.services.jobs.execution import Disposition
+from hourhand.testing import Crash, Faults
 from tests.world.checks import check_world
-from tests.world.runs import HandlerKilled, kill_process, succeed
+from tests.world.runs import HandlerKilled, fail_for_good, kill_process, succeed
 from tests.world.world import World
 
 LEASE_AND_MARGIN = timedelta(seconds=45 + 2)
@@ -21,6 +22,37 @@ LEASE_AND_MARGIN = timedelta(seconds=45 + 2)
 @pytest.fixture
 def world() -> World:
     return World()
+
+
+# --- of a job that ended ------------------------------------------------------------------------
+
+
+def test_a_redelivered_message_settles_what_a_dead_worker_left_of_an_end(world: World) -> None:
+    job = world.submit()
+    faults = Faults().interrupt("send_dead_letter", _die)
+    with pytest.raises(Crash):
+        world.deliver(fail_for_good, world.process(faults).worker)
+    assert (world.job(job).status, world.queues.dead_letters) == (JobStatus.DEAD, [])
+    world.advance(60)
+    assert world.deliver() == [Disposition.DONE]
+    assert len(world.queues.dead_letters) == 1
+    assert world.job(job).due_at is None, "the sweep has nothing left to do"
+    check_world(world)
+
+
+def test_a_message_stays_while_what_its_job_left_cannot_be_settled(world: World) -> None:
+    job = world.submit()
+    faults = Faults().interrupt("send_dead_letter", _die)
+    with pytest.raises(Crash):
+        world.deliver(fail_for_good, world.process(faults).worker)
+    world.advance(60)
+    faults = Faults().throttle("send_dead_letter")
+    assert world.deliver(by=world.process(faults).worker) == [Disposition.KEEP]
+    assert world.job(job).due_at is not None
+
+
+def _die() -> None:
+    raise Crash
 
 
 # --- twice --------------------------------------------------------------------------------------

@@ -134,7 +134,13 @@ class Deployment:
         job = system.submit(handler="version", priority="high", payload=1.0)
         due_at = datetime.fromisoformat(job["due_at"])
         message = JobMessage(
-            job_id=job["id"], generation=1, attempt=0, token=0, due_at=due_at, run_at=due_at
+            job_id=job["id"],
+            handler=job["handler"],
+            generation=1,
+            attempt=0,
+            token=0,
+            due_at=due_at,
+            run_at=due_at,
         )
         for _ in range(DUPLICATES):
             self.account.client("sqs").send_message(

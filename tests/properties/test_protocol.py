@@ -23,6 +23,7 @@ from hourhand.domain.jobs.actions import (
     Finish,
     Recover,
     SweepContext,
+    Wake,
     next_action,
 )
 from hourhand.domain.jobs.history import attempts_of, is_over_budget
@@ -45,6 +46,7 @@ from hourhand.domain.jobs.outbox import outbox_tasks
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.states import is_legal
 from hourhand.domain.jobs.transitions import Transition
+from hourhand.domain.jobs.waiting import PAUSE, WaitKind, WaitsFor
 from hourhand.domain.ticks.buckets import Entry
 from hourhand.domain.ticks.timings import Timings
 from tests.examples import examples
@@ -53,6 +55,7 @@ START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 TIMINGS = Timings()
 INLINE = Content(size_bytes=4, text="null")
 IN_BUCKET = Content(size_bytes=300_000, key="payload/job-1/abc")
+PAUSED = WaitsFor(WaitKind.SLOT, PAUSE, rank=1)
 
 
 OLDER_VERSIONS = [0] * 14 + [1, 1, 2, 3, 8, 20]
@@ -102,6 +105,7 @@ class OneJob:
             self.sweep: 4,
             self.take_back: 0.5,
             self.refile: 0.5,
+            self.park: 1,
             self.claim: 4,
             self.take_over: 3,
             self.beat: 1,
@@ -148,6 +152,13 @@ class OneJob:
                         sends_now=True,
                     )
                 )
+            case Wake():
+                self._send(job)
+                self._write(
+                    transitions.unpark(
+                        job, now=now, actor="scheduler", entry=None, sends_now=True, reason="over"
+                    )
+                )
             case Expire():
                 self._write(transitions.expire(job, now=now, actor="scheduler"))
             case Finish():
@@ -167,6 +178,15 @@ class OneJob:
             self._write(transitions.refile(job, entry=entry, now=self._at(), actor="api"))
 
     # --- workers ---
+
+    def park(self) -> None:
+        """The handler of the job is paused, as this worker knows."""
+        job = self._pick(self.versions)
+        if job.status in NOT_STARTED and job.waits_for is None:
+            now = self._at()
+            self._write(
+                transitions.park(job, now=now, actor="w", waits_for=PAUSED, reason="a pause")
+            )
 
     def claim(self) -> None:
         if self.messages:
@@ -318,6 +338,7 @@ class OneJob:
         self.messages.append(
             JobMessage(
                 job_id=job.id,
+                handler=job.handler,
                 generation=job.generation,
                 attempt=job.attempt,
                 token=job.token,
@@ -350,7 +371,7 @@ class OneJob:
         _check_write(before, after, move)
         if after.token > before.token:
             self._check_start(before)
-        if move.name in {"mark", "redispatch_mark"}:
+        if move.name in {"mark", "redispatch_mark", "unpark"}:
             assert after.generation in self.generations_sent, "marked as sent, and nobody sent it"
         if move.name == "finish" and after.status is JobStatus.DEAD:
             assert after.round in self.letters_of_rounds, "a dead letter is lost"
@@ -422,7 +443,10 @@ def _check_shape(job: Job) -> None:
         assert job.attempt < job.retry.max_attempts, "a waiting job can never be claimed"
         assert job.cancel_requested_at is None, "a waiting job can never be claimed"
     if job.status is JobStatus.ENQUEUED:
-        assert job.is_sent
+        assert job.is_sent or job.waits_for is not None
+    if job.waits_for is not None:
+        assert not is_running, "a job that runs still waits"
+        assert job.enqueued_at is not None or is_final, "since when it waits is not known"
     if job.cancel_requested_at is not None:
         assert job.status in {JobStatus.RUNNING, JobStatus.CANCELLED, JobStatus.SUCCEEDED}
     if job.discarded_at is not None:
@@ -452,6 +476,8 @@ REACHED = {
     "redispatch_mark",
     "unmark",
     "refile",
+    "park",
+    "unpark",
     "claim",
     "take_over",
     "heartbeat",

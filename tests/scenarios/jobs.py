@@ -24,11 +24,14 @@ from tests.scenarios.steps import (
     discarded,
     first,
     first_round,
+    handler_paused,
     hands_back,
     operates,
     passed,
+    pauses_handler,
     payload_near_its_end,
     purged,
+    resumes_handler,
     return_text,
     stops_as_told,
     submits,
@@ -161,6 +164,16 @@ OPERATIONS = [
         behaviour=first_round(fail_for_good),
         ends=(DEAD, SUCCEEDED),
     ),
+    Work(
+        name="pause a handler",
+        arrange=submitted(delay_seconds=60),
+        act=pauses_handler,
+    ),
+    Work(
+        name="resume a handler",
+        arrange=after(submitted(), submitted(), handler_paused(600), delivered(succeed)),
+        act=resumes_handler,
+    ),
 ]
 
 _SHARDS = ShardMap((ShardMapVersion(0, 2),))
@@ -220,6 +233,16 @@ TICKS = [
         arrange=after(submitted(expires_at=SOON_OVER, payload=IN_BUCKET), purged, passed(61)),
         act=ticks,
         ends=(EXPIRED,),
+    ),
+    Work(
+        name="wake what waited for the end of a pause",
+        arrange=after(submitted(), handler_paused(60), delivered(succeed), purged, passed(121)),
+        act=ticks,
+    ),
+    Work(
+        name="send what was not sent because of a pause",
+        arrange=after(handler_paused(60), submitted(), passed(61)),
+        act=ticks,
     ),
     Work(
         name="send the dead letter that is owed",
@@ -328,6 +351,11 @@ ATTEMPTS = [
         ends=(CANCELLED, SUCCEEDED),
     ),
     Work(name="hand a job back", arrange=submitted(), act=hands_back),
+    Work(
+        name="park a job of a paused handler",
+        arrange=after(submitted(), handler_paused(90)),
+        act=works(succeed),
+    ),
     Work(
         name="take over from a dead worker",
         arrange=after(submitted(), delivered(kill_process), DELIVERED_AGAIN),

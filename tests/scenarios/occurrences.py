@@ -10,6 +10,7 @@ from hourhand.domain.jobs.job import Job, JobStatus, OnLost
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.due import outgoing_of
+from hourhand.services.jobs.execution import Candidate
 from tests.scenarios.steps import IN_BUCKET, after, delivered, passed, works
 from tests.scenarios.work import Work
 from tests.world.occurrences import (
@@ -42,7 +43,8 @@ def runs_elsewhere(policy: str = "skip", **fields: Any) -> Callable[[World], obj
 def admitted_elsewhere(world: World) -> None:
     """Let the first occurrence take its place, and its worker die before the claim."""
     (delivery,) = world.receive()
-    assert world.worker.execution.start_rule.admit(delivery) is None
+    candidate = Candidate(delivery, world.store)
+    assert world.worker.execution.admit(candidate) is None
     world.queues.hide(delivery, 0)
 
 

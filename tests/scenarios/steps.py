@@ -219,6 +219,18 @@ def cancels_from_outside(world: World, process: Process) -> None:
     world.deliver(behave)
 
 
+def handler_paused(seconds: float) -> Callable[[World], object]:
+    return lambda world: world.pause_handler(seconds=seconds)
+
+
+def pauses_handler(world: World, process: Process) -> None:
+    world.pause_handler(by=process.api, seconds=120)
+
+
+def resumes_handler(world: World, process: Process) -> None:
+    world.resume_handler(by=process.api)
+
+
 def ticks(world: World, process: Process) -> None:
     world.tick(process.scheduler)
 

@@ -1,0 +1,36 @@
+"""Faults where slots are taken, handed off or freed: no job is lost and no waiter forgotten."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.scenarios.grid import Points, at_every_point, play
+from tests.scenarios.limits import LIMITS, check_limits
+from tests.scenarios.work import Work, crashes, lost_answers, throttles
+from tests.world.checks import check_world
+from tests.world.world import World
+
+MINUTES = 45
+
+each_work = pytest.mark.parametrize("work", LIMITS, ids=lambda work: work.name)
+
+
+def check(world: World) -> None:
+    check_world(world)
+    check_limits(world)
+
+
+@each_work
+@pytest.mark.parametrize("points", [crashes, throttles, lost_answers])
+def test_a_fault_at_any_call_exceeds_no_limit_and_forgets_no_waiter(
+    work: Work, points: Points
+) -> None:
+    at_every_point(work, points, check, minutes=MINUTES)
+
+
+@each_work
+def test_without_a_fault_the_work_has_its_effect(work: Work) -> None:
+    world, was_acknowledged = play(work, minutes=MINUTES)
+    check(world)
+    assert was_acknowledged
+    assert {job.status for job in world.store.jobs().values()} == {*work.ends}

@@ -1,0 +1,145 @@
+"""Start times between two calls of another component: the rate is kept, and no job is forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from hourhand.domain.jobs.job import Job, JobStatus, Outcome
+from hourhand.domain.limits.declarations import Concurrency, Rate
+from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.ports.queues import Delivery
+from hourhand.testing import Faults
+from tests.world.limits import holders, limited
+from tests.world.runs import fail, succeed
+from tests.world.world import World
+
+SLOW = Rate(6, per=60, burst=1)
+
+
+def starts(world: World) -> list[datetime]:
+    return sorted(run.started_at for run in world.runs)
+
+
+def gaps(world: World) -> list[float]:
+    return [(later - sooner).total_seconds() for sooner, later in pairwise(starts(world))]
+
+
+def deliver_for(world: World, seconds: float) -> None:
+    end = world.clock.monotonic() + seconds
+    while world.clock.monotonic() < end:
+        world.deliver()
+        world.advance(0.5)
+
+
+def worked_off(world: World, delivery: Delivery, plan: Callable[[Faults], object]) -> None:
+    faults = Faults()
+    plan(faults)
+    world.handle(delivery, succeed, world.process(faults).worker)
+    world.queues.hide(delivery, 0)
+
+
+def test_jobs_start_no_closer_than_the_rate_allows() -> None:
+    world = limited(SLOW)
+    for _ in range(4):
+        world.submit()
+    deliver_for(world, 45)
+    assert len(starts(world)) == 4
+    assert min(gaps(world)) >= 9.9
+
+
+def test_jobs_that_come_back_late_together_pass_the_gate_one_by_one() -> None:
+    world = limited(SLOW)
+    for _ in range(4):
+        world.submit()
+    world.deliver()
+    world.advance(40)
+    deliver_for(world, 45)
+    assert len(starts(world)) == 4
+    assert min(gaps(world)) >= 4.9
+
+
+def test_a_job_holds_no_slot_while_it_waits_for_its_start_time() -> None:
+    world = limited(SLOW, Concurrency(3))
+    for name in ("one", "two"):
+        world.submit(id=name)
+    world.deliver()
+    assert world.job("two").reservation is not None
+    assert holders(world) == {}
+
+
+def test_a_reservation_whose_worker_died_wastes_a_start_and_exceeds_nothing() -> None:
+    world = limited(SLOW)
+    world.submit(id="one")
+    world.deliver()
+    world.submit(id="two")
+    [delivery] = world.receive()
+    worked_off(world, delivery, lambda faults: faults.throttle("jobs.transition", times=20))
+    assert world.job("two").reservation is None
+    deliver_for(world, 35)
+    assert world.job("two").status is JobStatus.SUCCEEDED
+    assert 19 <= gaps(world)[0] <= 31
+
+
+def test_a_start_whose_claim_failed_is_not_made_up_for() -> None:
+    world = limited(SLOW)
+    world.submit(id="one")
+    [delivery] = world.receive()
+    worked_off(world, delivery, lambda faults: faults.throttle("jobs.transition", times=20))
+    world.submit(id="two")
+    deliver_for(world, 40)
+    assert {world.job(name).status for name in ("one", "two")} == {JobStatus.SUCCEEDED}
+    assert min(gaps(world)) >= 9.9
+
+
+def test_each_attempt_passes_the_gate() -> None:
+    world = limited(SLOW)
+    world.submit(id="one", retry={"max_attempts": 3, "base_seconds": 1, "jitter": "none"})
+    world.deliver(fail)
+    world.advance(1.5)
+    world.deliver()
+    assert len(starts(world)) == 1
+    deliver_for(world, 12)
+    assert world.job("one").status is JobStatus.SUCCEEDED
+
+
+def test_a_job_that_is_changed_gives_its_start_time_up() -> None:
+    world = limited(SLOW)
+    for name in ("one", "two"):
+        world.submit(id=name)
+    world.deliver()
+    world.change("two", priority="high")
+    assert world.job("two").reservation is None
+    world.deliver()
+    assert len(starts(world)) == 1
+
+
+def test_a_job_that_paid_the_gate_long_ago_passes_it_again() -> None:
+    world = limited(SLOW)
+    for _ in range(5):
+        world.submit()
+    world.deliver()
+    # All four come back late at once, and those that find the gate crowded come late again.
+    world.advance(60)
+    world.deliver()
+    world.advance(60)
+    deliver_for(world, 60)
+    assert len(starts(world)) == 5
+    assert min(gaps(world)) >= timedelta(seconds=4.9).total_seconds()
+
+
+def test_a_job_that_another_service_refuses_holds_the_others_back() -> None:
+    world = limited(Rate(60, per=60, burst=10))
+    world.submit(id="one")
+
+    def refuse(job: Job, pulse: Pulse) -> Finished:
+        wait = timedelta(seconds=20)
+        return Finished(outcome=Outcome.SNOOZED, retry_after=wait, is_rate_limited=True)
+
+    world.deliver(refuse)
+    world.submit(id="two")
+    deliver_for(world, 19)
+    assert len(starts(world)) == 1
+    deliver_for(world, 10)
+    assert len(starts(world)) == 3

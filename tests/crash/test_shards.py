@@ -1,0 +1,181 @@
+"""Limits above 20: their slots are in several records, and no slot is idle while a job waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.limits.overrides import LimitChanges
+from hourhand.domain.limits.shards import shards_to_try, unpack_shards
+from hourhand.domain.side_items import SideItemKind
+from hourhand.ports.handler_runner import Finished, Pulse
+from tests.world.limits import Crowd, holders, limited, live_holders, waiters
+from tests.world.runs import fail, succeed
+from tests.world.world import World
+
+
+def shards(world: World) -> dict[str, int]:
+    """Return how many jobs hold a slot in each record, by its shard."""
+    return {
+        key.partition.rpartition(".")[2]: len(item.numbers("h"))
+        for key, item in world.side_items.items().items()
+        if key.kind is SideItemKind.SLOTS
+    }
+
+
+def drawn_to(shard: int, size: int, count: int, start: int = 0) -> list[str]:
+    """Return ids of jobs that ask this shard alone at first."""
+    names = (f"job-{n}" for n in range(start, 1_000_000))
+    found = (name for name in names if shards_to_try(name, size) == (shard,))
+    return [next(found) for _ in range(count)]
+
+
+class Holding:
+    """Lets jobs run and holds them, so that a test can look while they hold their slots."""
+
+    def __init__(self, world: World, look: Callable[[], object]) -> None:
+        self.world, self.look = world, look
+
+    def run(self, count: int) -> None:
+        """Start ``count`` jobs, each within the handler of the one before, then look."""
+        self._deliveries = self.world.receive()
+        self._left = count
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if not self._left:
+            self.look()
+            return
+        self._left -= 1
+        self.world.handle(self._deliveries.pop(0), self._behave)
+
+    def _behave(self, job: Job, pulse: Pulse) -> Finished:
+        self._go_on()
+        return succeed(job, pulse)
+
+
+@pytest.mark.parametrize("size", [21, 45])
+def test_no_more_jobs_run_than_all_shards_allow_and_no_slot_is_idle(size: int) -> None:
+    world = limited(Concurrency(size))
+    jobs = [world.submit() for _ in range(size + 9)]
+    crowd = Crowd(world)
+    crowd.settle()
+    assert crowd.most_running == size
+    assert all(world.job(job).status is JobStatus.SUCCEEDED for job in jobs)
+    assert waiters(world) == []
+    assert live_holders(world) == set()
+    assert holders(world) == {}
+
+
+def test_a_job_takes_a_free_slot_of_any_shard_before_it_waits() -> None:
+    size = 22
+    world = limited(Concurrency(size))
+    for name in drawn_to(1, size, 5):
+        world.submit(id=name)
+
+    def look() -> None:
+        assert shards(world) == {"1": 2, "0": 3}
+
+    Holding(world, look).run(5)
+    assert holders(world) == {}
+
+
+def test_the_slot_is_freed_in_the_shard_that_the_claim_noted() -> None:
+    world = limited(Concurrency(2, key="tenant"), Concurrency(45))
+    world.submit(id="one", tenant="acme")
+
+    def look() -> None:
+        noted = unpack_shards(world.job("one").slot_shards)
+        assert list(noted) == [1]
+        assert shards(world)[str(noted[1])] == 1
+
+    Holding(world, look).run(1)
+    assert list(holders(world)) == ["one"], "only the lazy limit keeps a holder that ended"
+
+
+def test_a_limit_of_one_shard_notes_nothing() -> None:
+    world = limited(Concurrency(20))
+    job = world.submit()
+    world.deliver()
+    assert world.job(job).slot_shards is None
+
+
+def test_a_job_that_ends_hands_its_slot_to_a_waiter_of_another_shard() -> None:
+    size = 21
+    world = limited(Concurrency(size))
+    for name in drawn_to(0, size, 21):
+        world.submit(id=name)
+    late = drawn_to(0, size, 1, start=5_000)[0]
+    seen: dict[str, Any] = {}
+
+    def look() -> None:
+        world.submit(id=late)
+        world.deliver()
+        waits_for = world.job(late).waits_for
+        assert waits_for is not None
+        seen["shard"] = waits_for.shard
+
+    Holding(world, look).run(21)
+    world.deliver()
+    assert seen["shard"] == 0
+    assert world.job(late).status is JobStatus.SUCCEEDED
+    assert holders(world) == {}
+
+
+def test_a_job_that_was_parked_and_is_cancelled_gives_its_slot_of_any_shard_back() -> None:
+    size = 21
+    world = limited(Concurrency(size))
+    names = drawn_to(0, size, 21)
+    for name in names:
+        world.submit(id=name)
+
+    def look() -> None:
+        world.submit(id="late")
+        world.deliver()
+        assert world.job("late").waits_for is not None
+        world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=22), "caller")
+        assert "late" in holders(world)
+        world.api.operations.cancel("late", actor="caller")
+        assert "late" not in holders(world)
+        assert waiters(world) == []
+
+    Holding(world, look).run(21)
+
+
+def test_a_retry_keeps_its_slot_in_its_shard() -> None:
+    world = limited(Concurrency(45, holds="job"))
+    world.submit(id="one", retry={"max_attempts": 2, "base_seconds": 1})
+    world.deliver(fail)
+    before = shards(world)
+    assert sum(before.values()) == 1
+    world.advance(5)
+
+    def look() -> None:
+        assert shards(world) == before
+
+    Holding(world, look).run(1)
+    assert holders(world) == {}
+
+
+def test_a_lowered_limit_drains_and_a_job_whose_shard_is_gone_is_judged_anew() -> None:
+    size = 21
+    world = limited(Concurrency(size))
+    for number in range(21):
+        world.submit(id=f"job-{number}")
+
+    def look() -> None:
+        for number in range(40):
+            world.submit(id=f"late-{number}")
+        world.deliver()
+        waits = [world.job(f"late-{number}").waits_for for number in range(40)]
+        assert {wait.shard for wait in waits if wait is not None} == {0, 1}
+        world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=1), "caller")
+
+    Holding(world, look).run(21)
+    world.settle()
+    assert all(world.job(f"late-{number}").status.is_final for number in range(40))
+    assert waiters(world) == []

@@ -1,0 +1,116 @@
+"""Faults and races where unique jobs are submitted: no key has two jobs, and no lock is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.testing import Faults
+from tests.scenarios.grid import Points, at_every_point, play
+from tests.scenarios.unique import DAY, UNIQUE, check_unique, unique_world
+from tests.scenarios.work import Work, crashes, lost_answers, throttles
+from tests.world.checks import check_world
+from tests.world.world import World
+
+each_work = pytest.mark.parametrize("work", UNIQUE, ids=lambda work: work.name)
+
+
+def check(world: World) -> None:
+    check_world(world)
+    check_unique(world)
+    # Whatever happened: the key is free once its job has ended, and taken by one job alone.
+    first = world.submit(payload=DAY, delay_seconds=60)
+    assert world.submit(payload=DAY, delay_seconds=60).id == first.id
+    world.settle()
+
+
+@each_work
+@pytest.mark.parametrize("points", [crashes, throttles, lost_answers])
+def test_a_fault_at_any_call_leaves_no_second_job_of_a_key_and_no_lock(
+    work: Work, points: Points
+) -> None:
+    at_every_point(work, points, check, minutes=15)
+
+
+@each_work
+def test_without_a_fault_the_submission_has_its_effect(work: Work) -> None:
+    world, was_acknowledged = play(work, minutes=15)
+    check(world)
+    assert was_acknowledged
+
+
+def submits(world: World, jobs: list[Job]) -> None:
+    jobs.append(world.submit(payload=DAY))
+
+
+def beside(world: World, step: Callable[[], object], call: str) -> Job:
+    """Submit a job of the key in a process, with a step before one of its calls."""
+    faults = Faults().interrupt(call, step)
+    return world.submit(payload=DAY, by=world.process(faults).api)
+
+
+@pytest.mark.parametrize("call", ["side_items.read_item", "jobs.put", "side_items.write_item"])
+def test_of_two_submissions_at_once_one_creates_the_job(call: str) -> None:
+    world, others = unique_world(), list[Job]()
+    job = beside(world, partial(submits, world, others), call)
+    assert [other.id for other in others] == [job.id]
+    assert len(world.store.jobs()) == 1
+
+
+def test_a_submission_that_is_paused_creates_no_number_that_existed() -> None:
+    world, others = unique_world(), list[Job]()
+
+    def meanwhile() -> None:
+        submits(world, others)
+        world.deliver()
+        submits(world, others)
+        world.deliver()
+
+    job = beside(world, meanwhile, "jobs.put")
+    numbers = [one.unique_key[1] for one in (*others, job) if one.unique_key is not None]
+    assert numbers == [1, 2, 3]
+
+
+def test_the_record_never_goes_back() -> None:
+    world, others = unique_world(), list[Job]()
+
+    def meanwhile() -> None:
+        world.deliver()
+        submits(world, others)
+        world.deliver()
+
+    beside(world, meanwhile, "side_items.write_item")
+    [record] = world.side_items.items().values()
+    assert record.number("e") == 2
+
+
+def test_a_record_that_is_behind_is_advanced_by_the_next_submission() -> None:
+    world = unique_world()
+    faults = Faults().throttle("side_items.write_item")
+    with pytest.raises(Exception, match="throttled"):
+        world.submit(payload=DAY, by=world.process(faults).api)
+    [job] = world.store.jobs().values()
+    assert world.submit(payload=DAY).id == job.id
+    [record] = world.side_items.items().values()
+    assert record.number("e") == 1
+
+
+def test_a_job_that_begins_as_it_is_replaced_stays_as_it_is() -> None:
+    world = unique_world(until="start", on_conflict="replace")
+    first = world.submit(payload={**DAY, "n": 1})
+    second = beside(world, world.deliver, "jobs.transition")
+    assert second.id != first.id
+    assert world.job(first).status is JobStatus.SUCCEEDED
+    assert world.runs[0].payload_text == '{"day":"monday","n":1}'
+
+
+def test_an_older_job_of_a_key_is_not_redriven_beside_a_newer_one() -> None:
+    world = unique_world(until="start")
+    first = world.submit(payload=DAY)
+    world.api.operations.cancel(first.id, actor="caller")
+    second = world.submit(payload=DAY)
+    with pytest.raises(Exception, match=second.id):
+        world.api.operations.redrive(first.id, actor="caller")

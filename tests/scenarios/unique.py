@@ -1,0 +1,63 @@
+"""What submissions of unique jobs do: create the job of a key, meet it, or replace it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hourhand.domain.limits.unique_keys import Unique
+from hourhand.ports.handler_directory import HandlerInfo
+from tests.scenarios.steps import after
+from tests.scenarios.work import Work
+from tests.world.world import Process, World
+
+DAY = {"day": "monday"}
+
+
+def unique_world(**options: Any) -> World:
+    """Return a world of which at most one job of a day exists at a time."""
+    unique = Unique("payload.day", **options)
+    return World(handlers=(HandlerInfo(name="greet", unique=unique),))
+
+
+def check_unique(world: World) -> None:
+    """Check that of each key no two jobs ran, and that the record names the newest."""
+    keys = [job.unique_key for job in world.store.jobs().values()]
+    assert None not in keys
+    assert len(set(keys)) == len(keys)
+    newest = max((key[1] for key in keys if key is not None), default=0)
+    for record in world.side_items.items().values():
+        assert (record.number("e") or 0) <= newest
+
+
+def submits(world: World, process: Process) -> None:
+    """Let the API of the process accept a job of the key."""
+    world.submit(by=process.api, payload=DAY)
+
+
+def _first(world: World) -> None:
+    world.submit(payload=DAY, delay_seconds=60)
+
+
+def _ended(world: World) -> None:
+    world.submit(payload=DAY)
+    world.deliver()
+
+
+_CREATES = Work(
+    name="a job of a new key is submitted", make=unique_world, act=submits, creates=True
+)
+_MEETS = replace(
+    _CREATES, name="a job of a key that another has is submitted", arrange=after(_first)
+)
+_FOLLOWS = replace(
+    _CREATES, name="a job of a key that is free again is submitted", arrange=after(_ended)
+)
+_REPLACES = replace(
+    _MEETS,
+    name="a job replaces the one that has its key",
+    make=lambda: unique_world(until="start", on_conflict="replace"),
+)
+
+UNIQUE = (_CREATES, _MEETS, _FOLLOWS, _REPLACES)
+"""All the work that touches unique keys."""
