@@ -36,6 +36,9 @@ from hourhand.domain.jobs.transitions import (
     mark_enqueued,
     retry_later,
 )
+from hourhand.domain.limits.job_limits import MAX_STORED_KEYS_BYTES
+from hourhand.domain.limits.shards import MAX_SLOT_SHARDS_BYTES
+from hourhand.domain.limits.unique_keys import UNIQUE_DIGEST_CHARACTERS
 from hourhand.domain.ticks.buckets import Entry
 from hourhand.memory import FAKE_SECRET, START
 from hourhand.services.jobs.due import message_of
@@ -69,6 +72,8 @@ def _value_size(value: Mapping[str, Any]) -> int:
             return (sum(map(str.isdigit, digits)) + 1) // 2 + 1 + digits.startswith("-")
         case "BOOL":
             return 1
+        case "B":
+            return len(content)
         case "L":
             return 3 + sum(1 + _value_size(element) for element in content)
         case "M":
@@ -186,6 +191,15 @@ def kinds() -> dict[str, Job]:
     return {
         "bytes": small_job(with_key=False),
         "with an idempotency key": small_job(with_key=True),
+        "with three limits": replace(
+            small_job(with_key=False), limit_keys=b"k" * MAX_STORED_KEYS_BYTES
+        ),
+        "unique, with three limits": replace(
+            small_job(with_key=False),
+            limit_keys=b"k" * MAX_STORED_KEYS_BYTES,
+            slot_shards=b"s" * MAX_SLOT_SHARDS_BYTES,
+            unique_key=("d" * UNIQUE_DIGEST_CHARACTERS, 1_000_000),
+        ),
         "of a schedule": scheduled_job(is_backfilled=False),
         "of a backfill": scheduled_job(is_backfilled=True),
     }

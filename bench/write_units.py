@@ -27,9 +27,12 @@ from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.provision import provision
 from hourhand.aws.queues import SqsQueues
 from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
+from hourhand.aws.side_item_store import DynamoSideItemStore
 from hourhand.aws.slot_store import DynamoSlotStore
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus, Outcome, Priority
+from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.memory import MemoryHandlerDirectory, MemorySweepInvoker, RecordingTelemetry
+from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.new_job import DerivedIds
@@ -55,6 +58,14 @@ LONG = "x" * (CONTENT_KB * 1024 - 200)
 
 WAIT_SECONDS = 30.0
 HANDLER = "send-welcome-email"
+LAZY, EAGER = "under-a-limit-of-1", "under-a-limit-of-3"
+RATED = "under-a-rate"
+HANDLERS = (
+    HandlerInfo(name=HANDLER),
+    HandlerInfo(name=LAZY, limits=(Concurrency(1),)),
+    HandlerInfo(name=EAGER, limits=(Concurrency(3),)),
+    HandlerInfo(name=RATED, limits=(Rate(1_000, per=1),)),
+)
 SMALL = {"email": "ada@example.org", "name": "Ada Lovelace", "language": "en"}
 
 Run = Callable[[Job, Pulse], Finished]
@@ -103,6 +114,11 @@ class Life:
     dispatch: DispatchMode = DispatchMode.SINGLE
 
 
+WAIT = 4
+"""Put the waiter record, park, hand off, delete the waiter record."""
+
+WAITED = "two jobs under a limit of 1, one waits"
+
 BASE = 6.0
 """An immediate small job (5), and its entry in the listing (1)."""
 
@@ -116,6 +132,9 @@ LIVES = (
     Life("DEAD at once (2 + error 1)", BASE + 3, give_up, ends=JobStatus.DEAD),
     Life(f"payload of {CONTENT_KB} KB", BASE + CONTENT_KB, body={"payload": LONG}),
     Life(f"result of {CONTENT_KB} KB", BASE + CONTENT_KB, succeed_at_length),
+    Life("limit of 1, a slot is free (take)", BASE + 1, body={"handler": LAZY}),
+    Life("limit of 3, a slot is free (take, free)", BASE + 2, body={"handler": EAGER}),
+    Life("rate, a start at once", BASE + 1, body={"handler": RATED}),
 )
 
 
@@ -147,7 +166,8 @@ class Stage:
             calendars=DynamoCalendarStore(watched, settings.schedules_table),
             slots=DynamoSlotStore(watched, settings.jobs_table),
             telemetry=RecordingTelemetry(),
-            handlers=MemoryHandlerDirectory(HANDLER),
+            side_items=DynamoSideItemStore(watched, settings.jobs_table),
+            handlers=MemoryHandlerDirectory(*HANDLERS),
             invoker=MemorySweepInvoker(),
             idempotency=DynamoIdempotencyStore(watched, settings.idempotency_table),
         )
@@ -189,6 +209,23 @@ class Stage:
                 self.worker.execution.handle(delivery, Runner(function), lambda: 900.0)
             time.sleep(0.05)
         raise TimeoutError(f"job {job.id} did not end within {WAIT_SECONDS:.0f} s")
+
+    def let_one_wait(self, body: dict[str, Any]) -> None:
+        """Let one job find a limit of 1 full, and get the slot at the end of the one before."""
+        first, second = self.submit(**body), self.submit(**body)
+        deliveries: list[Delivery] = []
+        deadline = time.monotonic() + WAIT_SECONDS
+        while len(deliveries) < 2 and time.monotonic() < deadline:
+            deliveries += self._receive()
+        one, other = deliveries
+
+        def meanwhile(job: Job, pulse: Pulse) -> Finished:
+            self.worker.execution.handle(other, Runner(succeed), lambda: 900.0)
+            return succeed(job, pulse)
+
+        self.worker.execution.handle(one, Runner(meanwhile), lambda: 900.0)
+        for job in (first, second):
+            self.work_until_final(job, succeed)
 
     def _receive(self) -> list[Delivery]:
         found: list[Delivery] = []
@@ -236,6 +273,9 @@ def measure(standard: Stage) -> list[Row]:
         if ended.status is not life.ends:
             raise RuntimeError(f"{life.name}: ended {ended.status}, not {life.ends}")
         rows.append(Row(life.name, stage.counter.take(), life.allowed))
+    # The slot of the job before is replaced, as ever in a limit of 1: a unit that no wait costs.
+    standard.let_one_wait({"handler": LAZY})
+    rows.append(Row(WAITED, standard.counter.take(), 2 * BASE + 1 + WAIT))
     return rows
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 from bench.dispatch.load import JOBS_TABLE, Load
 from hourhand.domain.jobs.actions import SweepContext
 from hourhand.memory import RecordingTelemetry
+from hourhand.services.jobs.known_pauses import KnownPauses
 from hourhand.services.ticks.dispatch import Dispatcher, InTurn
 from hourhand.services.ticks.sweep import Sweep
 from hourhand.settings import read_settings
@@ -30,9 +31,17 @@ class Engine:
         self.sweep = Sweep(
             jobs=adapters.jobs,
             queues=adapters.queues,
-            dispatcher=Dispatcher(pipeline, adapters.clock, telemetry, timings.delay_rounding),
-            # Nothing here is stuck: what would repair it is never asked.
+            dispatcher=Dispatcher(
+                pipeline,
+                adapters.clock,
+                telemetry,
+                timings.delay_rounding,
+                KnownPauses(adapters.control, adapters.clock, timings),
+            ),
+            # Nothing here is stuck or parked: what would repair or wake it is never asked.
             recovery=cast("Any", None),
+            parking=cast("Any", None),
+            new_rechecks=cast("Any", None),
             telemetry=telemetry,
             judgement=SweepContext(load.now, load.now + timings.look_ahead, timings),
             may_go_on=lambda: True,

@@ -37,6 +37,7 @@ from hourhand.memory import (
     MemoryIdempotencyStore,
     MemoryRandomness,
     MemoryScheduleStore,
+    MemorySideItemStore,
     MemorySlotStore,
 )
 from hourhand.memory.adapters import memory_adapters, wrapped
@@ -47,7 +48,7 @@ from hourhand.wiring.adapters import Adapters
 from hourhand.wiring.functions import WorkerServices, wire_api, wire_scheduler, wire_worker
 
 HANDLER = "report"
-REMOTE = ("jobs", "control", "queues", "slots", "idempotency")
+REMOTE = ("jobs", "control", "queues", "slots", "side_items", "idempotency")
 MINUTE = 60.0
 ALL = 10**9
 
@@ -115,6 +116,7 @@ class Installation:
         self._control = MemoryControlStore()
         self._schedules = MemoryScheduleStore()
         self._slots = MemorySlotStore()
+        self._side_items = MemorySideItemStore()
         self._keys = MemoryIdempotencyStore()
         self._actors = 0
         self._kills, self._jitter = _chance("kills"), _chance("ticks")
@@ -152,6 +154,7 @@ class Installation:
             telemetry=self.tally,
             schedules=process.remote(self._schedules, "schedules"),
             slots=self._slots,
+            side_items=self._side_items,
             idempotency=self._keys,
             handlers=MemoryHandlerDirectory(HANDLER),
         )

@@ -25,10 +25,11 @@ from hourhand.services.jobs.payload_store import object_keys
 from hourhand.settings import Settings
 from hourhand.wiring.adapters import Adapters
 from hourhand.wiring.functions import wire_scheduler, wire_worker
-from proof.explorer.effects import HANDLER, JOBS, true_time
+from proof.explorer.effects import HANDLER, JOBS, QUEUES, SIDE_ITEMS, true_time
 from proof.explorer.machine import Machine
 from proof.explorer.process import hand_back
 from proof.explorer.rules import letters_owed
+from proof.explorer.rules_of_limits import slots_left
 from proof.explorer.rules_of_schedules import (
     is_outdated,
     is_withdrawn,
@@ -91,6 +92,9 @@ class Continuation:
             for job in jobs:
                 if job.status is JobStatus.RUNNING:
                     yield f"the attempt of job {job.id} was given up, and nobody died"
+        if machine.scenario.declared and not machine.effects.value(QUEUES, state.parts[QUEUES])[0]:
+            items = machine.effects.value(SIDE_ITEMS, state.parts[SIDE_ITEMS])[0]
+            yield from slots_left(jobs, items, machine.scenario.declared)
 
 
 class _Run:
@@ -153,6 +157,7 @@ class _Run:
         return memory_adapters(
             self.clock,
             idempotency=ports.pop("keys"),
+            handlers=self.scenario.directory,
             randomness=MemoryRandomness(number),
             ids=DerivedIds(ports["control"], MemoryRandomness(number), FAKE_SECRET),
             telemetry=FunctionTelemetry(function, self.telemetry),

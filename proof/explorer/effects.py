@@ -13,6 +13,7 @@ from hourhand.ports.job_store import IndexPage
 from hourhand.testing import READS
 from proof.explorer.rules import Bounds, Writer, judge_jobs, judge_write
 from proof.explorer.rules_of_leaders import APART, judge_leases, judge_watermark
+from proof.explorer.rules_of_limits import judge_slots
 from proof.explorer.rules_of_records import judge_keys, judge_texts
 from proof.explorer.rules_of_schedules import judge_changes
 from proof.explorer.script import MILLISECOND, Answer, Call
@@ -22,10 +23,11 @@ from proof.explorer.world_parts import PORTS, fill, fill_jobs, name_messages, re
 JOBS, CONTROL, QUEUES, KEYS, SCHEDULES, OBJECTS = (
     PORTS.index(port) for port in ("jobs", "control", "queues", "keys", "schedules", "objects")
 )
+SIDE_ITEMS = PORTS.index("side_items")
 HANDLER = PORTS.index("handler")
 INVOKER = PORTS.index("invoker")
 
-_QUIET_PORTS = frozenset({"schedules", "slots", "objects", "keys"})
+_QUIET_PORTS = frozenset({"schedules", "slots", "side_items", "objects", "keys"})
 """Ports that many scenarios never write: then their reads need no turn of their own."""
 
 _TIMED = frozenset({"queues"})
@@ -54,10 +56,12 @@ class Effects:
         bounds: Bounds,
         *,
         record_counts: bool,
+        largest_limit: int,
     ) -> None:
         """Take the numbers of answers, and the parts of the world at the beginning.
 
         ``record_counts``: whether a tick decides by the record of the one before.
+        ``largest_limit``: how many slots of a limit may be held at most.
         """
         self.calls = Interner()
         self.parts = tuple(Interner() for _ in PORTS)
@@ -69,6 +73,7 @@ class Effects:
         self._answers = answers
         self._bounds = bounds
         self._record_counts = record_counts
+        self._largest_limit = largest_limit
         self._skews_of_holders: dict[str, timedelta] = {}
         self._memo: dict[tuple[Any, ...], tuple[int, int, tuple[str, ...]]] = {}
 
@@ -94,6 +99,8 @@ class Effects:
         if call.method == "read_shard_map" and "shard_map" not in self.moving:
             is_still = True
         if call.method == "read_resweep" and "resweep" not in self.moving:
+            is_still = True
+        if call.method == "read_pauses" and "pauses" not in self.moving:
             is_still = True
         if not is_still:
             return None
@@ -178,6 +185,9 @@ class Effects:
             changed = [(old[name], new[name]) for name in old if name in new]
             now = true_time(now_ms)
             return [told for pair in changed for told in judge_changes(*pair, now)]
+        if port == SIDE_ITEMS:
+            old, new = (self.value(SIDE_ITEMS, number)[0] for number in (part, after))
+            return list(judge_slots(old, new, self._largest_limit))
         if port == CONTROL:
             return self._judge_control(call, part, after, now_ms, writer)
         return self._judge_jobs(call, part, after, now_ms, writer) if port == JOBS else []
@@ -228,6 +238,8 @@ class Effects:
                 moving.add("shard_map")
             if self.value(port, after)[4] != self.value(port, self.first[port])[4]:
                 moving.add("resweep")
+            if self.value(port, after)[5] != self.value(port, self.first[port])[5]:
+                moving.add("pauses")
         elif PORTS[port] in _QUIET_PORTS:
             moving.add(PORTS[port])
         if not moving <= self.moving:

@@ -44,6 +44,7 @@ class Machine:
             timings=scenario.timings,
             fan_out_entries=scenario.fan_out_entries,
             dispatch=scenario.dispatch,
+            handlers=tuple(scenario.directory.all()),
         )
         # An installation at work: what is done once, at the very first tick, is done.
         world.tick()
@@ -57,6 +58,7 @@ class Machine:
             _parts_of(world),
             self._bounds,
             record_counts=scenario.dispatch is DispatchMode.ECONOMY,
+            largest_limit=scenario.largest_limit,
         )
         self._note_first()
         self.begin_anew()
@@ -158,6 +160,7 @@ def _parts_of(world: World) -> tuple[Any, ...]:
         "queues": world.queues,
         "keys": world.keys,
         "slots": world.slots,
+        "side_items": world.side_items,
         "schedules": world.schedules,
         "objects": world.objects,
         "invoker": world.invoker,

@@ -12,7 +12,7 @@ from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome, Progress
 from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.domain.ticks.watermark import Watermark
-from hourhand.memory import FAKE_SECRET, START, MemoryHandlerDirectory, MemoryRandomness
+from hourhand.memory import FAKE_SECRET, START, MemoryRandomness
 from hourhand.ports.control_store import Lease
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.job_store import Applied, Refused
@@ -217,9 +217,9 @@ class ScriptedProcess:
             "telemetry": Complaints(script),
             "calendars": ScriptedPort("schedules", script),
             "idempotency": ScriptedPort("keys", script),
-            "handlers": MemoryHandlerDirectory("greet"),
+            "handlers": self.scenario.directory,
         }
-        for name in ("objects", "schedules", "slots", "invoker"):
+        for name in ("objects", "schedules", "slots", "side_items", "invoker"):
             ports[name] = ScriptedPort(name, script)
         # Read once in a process and never changed: no interleaving of it decides anything.
         ports["ids"] = DerivedIds(ports["control"], ports["randomness"], FAKE_SECRET)

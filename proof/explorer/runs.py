@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from proof.explorer.economy_scenarios import ECONOMICAL
 from proof.explorer.leader_scenarios import LED
 from proof.explorer.other_scenarios import OTHERS
+from proof.explorer.pause_scenarios import PAUSED
 from proof.explorer.scenario import Limits
 from proof.explorer.scenarios import ALL
 from proof.explorer.soon_scenarios import SOON
@@ -22,7 +23,7 @@ class Exploration:
     must_end: bool = False
 
 
-SMALL = (*LED, *TICKED, *SOON, *OTHERS)
+SMALL = (*LED, *TICKED, *SOON, *PAUSED, *OTHERS)
 """Those that show one rule each, most of them with a look of their own at what came of it."""
 
 LONGER = frozenset({"late-death", "late-and-hidden", "stalls", "unreadable", "visits-skipped"})

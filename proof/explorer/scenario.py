@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from hourhand.domain.limits.declarations import Concurrency
 from hourhand.domain.ticks.timings import Timings
+from hourhand.memory import MemoryHandlerDirectory
+from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.settings import DispatchMode
 from tests.world.runs import Behaviour, succeed
 from tests.world.world import World
@@ -82,7 +85,9 @@ class Scenario:
     ``sweeps``: whether ticks happen in the fair continuation; without them the messages alone
     must do. ``punctual``: how late a job may start in it that is due later than its first tick.
     ``nominals``: the times that its one schedule wants, each of which is made or skipped at the
-    end. ``offsets``: instants around the end of a lease at which time may stop.
+    end. ``declared``: the limits of its handler; ``most_slots``: the largest ``max`` since slots
+    above a lowered one were taken. ``offsets``: instants around the end of a lease at which time
+    may stop.
     """
 
     name: str
@@ -107,9 +112,21 @@ class Scenario:
     punctual: timedelta | None = None
     nominals: tuple[datetime, ...] = ()
     settle_ticks: int = 60
+    declared: tuple[Concurrency, ...] = ()
+    most_slots: int = 0
     offsets: tuple[timedelta, ...] = (TIMINGS.clock_margin + timedelta(milliseconds=1),)
     instants: tuple[timedelta, ...] = ()
     limits: Limits = field(default_factory=Limits)
+
+    @property
+    def directory(self) -> MemoryHandlerDirectory:
+        """The one handler, with its limits."""
+        return MemoryHandlerDirectory(HandlerInfo(name="greet", limits=self.declared))
+
+    @property
+    def largest_limit(self) -> int:
+        """How many slots of a limit may be held at most."""
+        return max((self.most_slots, *(limit.max for limit in self.declared)))
 
 
 def scenarios_among(names: Mapping[str, object]) -> tuple[Scenario, ...]:

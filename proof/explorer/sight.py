@@ -7,9 +7,19 @@ from datetime import datetime
 
 from hourhand.domain.jobs.job import Job
 from hourhand.services.jobs.submission import Submitted
-from proof.explorer.effects import CONTROL, JOBS, KEYS, OBJECTS, QUEUES, SCHEDULES, true_time
+from proof.explorer.effects import (
+    CONTROL,
+    JOBS,
+    KEYS,
+    OBJECTS,
+    QUEUES,
+    SCHEDULES,
+    SIDE_ITEMS,
+    true_time,
+)
 from proof.explorer.histories import History
 from proof.explorer.rules import Run, judge_start, letters_owed, out_of_sight
+from proof.explorer.rules_of_limits import judge_runs
 from proof.explorer.rules_of_records import keys_and_jobs
 from proof.explorer.rules_of_schedules import (
     failed_before,
@@ -35,7 +45,10 @@ class Sight:
     def look(self, state: State) -> Iterator[str]:
         """Yield what is wrong with a state."""
         parts = state.parts
-        key = (parts[JOBS], parts[CONTROL], parts[QUEUES], parts[KEYS], parts[SCHEDULES])
+        key = (
+            *(parts[JOBS], parts[CONTROL], parts[QUEUES], parts[KEYS], parts[SCHEDULES]),
+            parts[SIDE_ITEMS] if self._ground.scenario.declared else 0,
+        )
         found = self._looked.get(key)
         if found is None:
             found = self._looked[key] = tuple(self._look_at(state))
@@ -59,6 +72,10 @@ class Sight:
         letters = self._ground.value(state, QUEUES)[1]
         for told in letters_owed(jobs, letters):
             yield "", told
+        if self._ground.scenario.declared:
+            items = self._ground.value(state, SIDE_ITEMS)[0]
+            for told in judge_runs(jobs, items, self._ground.scenario.declared):
+                yield "", told
         yield from keys_and_jobs(jobs, self._ground.value(state, KEYS)[0])
         schedules = self._ground.value(state, SCHEDULES)[0]
         for told in pauses_owed(jobs, schedules):

@@ -21,6 +21,7 @@ from hourhand.memory import (
     MemoryObjectStore,
     MemoryQueues,
     MemoryScheduleStore,
+    MemorySideItemStore,
     MemorySlotStore,
     MemorySweepInvoker,
     QueuedMessage,
@@ -39,6 +40,7 @@ PORTS = (
     "queues",
     "keys",
     "slots",
+    "side_items",
     "schedules",
     "objects",
     "invoker",
@@ -51,9 +53,10 @@ WORKER_VISIBILITY = timedelta(seconds=900)
 
 _MESSAGE = tuple(each.name for each in fields(QueuedMessage))
 _PLAIN: dict[str, tuple[str, ...]] = {
-    "control": ("_tenures", "_shard_map", "_watermark", "_tick", "_resweep"),
+    "control": ("_tenures", "_shard_map", "_watermark", "_tick", "_resweep", "_pauses"),
     "keys": ("_records",),
     "slots": ("_slots", "_keep_until"),
+    "side_items": ("_items", "_keep_until", "_order"),
     "schedules": ("_schedules", "_definitions", "_pages", "_backfills", "_calendars", "_walk"),
     "objects": ("_texts", "_finished"),
     "invoker": ("accepts", "invoked"),
@@ -62,6 +65,7 @@ _MAKERS: dict[str, Any] = {
     "control": MemoryControlStore,
     "keys": MemoryIdempotencyStore,
     "slots": MemorySlotStore,
+    "side_items": MemorySideItemStore,
     "schedules": MemoryScheduleStore,
     "objects": MemoryObjectStore,
     "invoker": MemorySweepInvoker,

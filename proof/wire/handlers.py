@@ -56,6 +56,12 @@ def greet(ctx: JobContext, payload: Any) -> Any:
     return payload
 
 
+@job("wire-wait", retry=Retry(max_attempts=6, backoff="fixed", base_seconds=5))
+def wait(ctx: JobContext, payload: Any) -> None:
+    """Have a name of its own, to be paused by."""
+    ledger.note(ctx, returned=True)
+
+
 @job("wire-answer-at-length", retry=Retry(max_attempts=6, backoff="fixed", base_seconds=5))
 def answer_at_length(ctx: JobContext, payload: int) -> str:
     ledger.note(ctx, returned=True)

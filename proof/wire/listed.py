@@ -18,7 +18,10 @@ _OPERATIONS: dict[str, dict[tuple[str, str], tuple[str, ...]]] = {
             "jobs",
             "schedules",
         ),
-        ("dynamodb", "DeleteItem"): ("schedules",),
+        ("dynamodb", "DeleteItem"): (
+            "jobs",
+            "schedules",
+        ),
         ("dynamodb", "GetItem"): (
             "control",
             "jobs",
@@ -57,7 +60,10 @@ _OPERATIONS: dict[str, dict[tuple[str, str], tuple[str, ...]]] = {
             "jobs",
             "schedules",
         ),
-        ("dynamodb", "DeleteItem"): ("schedules",),
+        ("dynamodb", "DeleteItem"): (
+            "jobs",
+            "schedules",
+        ),
         ("dynamodb", "GetItem"): (
             "control",
             "jobs",
@@ -94,6 +100,7 @@ _OPERATIONS: dict[str, dict[tuple[str, str], tuple[str, ...]]] = {
     },
     "worker": {
         ("dynamodb", "BatchGetItem"): ("jobs",),
+        ("dynamodb", "DeleteItem"): ("jobs",),
         ("dynamodb", "GetItem"): (
             "control",
             "jobs",

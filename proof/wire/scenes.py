@@ -262,6 +262,32 @@ def a_long_history(stage: Stage) -> None:
     world.api("DELETE", f"/v1/schedules/{schedule}")
 
 
+def a_pause(stage: Stage) -> None:
+    """Jobs that wait for the end of a pause: one expires, a resume sends one, and a tick one."""
+    world, pause = stage.world, "/v1/handlers/wire-wait/pause"
+    # A worker that cannot read the pauses may start it: no end of it is sure.
+    expiring = stage.name("expires-in-a-pause")
+    expires_at = (world.now() + timedelta(seconds=30)).isoformat()
+    asked = {"id": expiring, "handler": "wire-wait", "expires_at": expires_at}
+    world.api("POST", "/v1/jobs", asked)
+    resumed = stage.submit("resumed", "SUCCEEDED", "wire-wait")
+    world.api("POST", pause, {})
+    world.deliver()
+    world.api("GET", f"/v1/jobs/{resumed}")
+    world.advance(40)
+    world.send_again(expiring)
+    world.deliver()
+    world.api("POST", "/v1/handlers/wire-wait/resume", {})
+    world.deliver()
+    stage.submit("woken", "SUCCEEDED", "wire-wait")
+    world.api("POST", pause, {"until": (world.now() + timedelta(minutes=2)).isoformat()})
+    # Until then the worker goes by what it read.
+    world.advance(40)
+    world.deliver()
+    world.settle()
+    world.api("GET", "/v1/audit?handler=wire-wait")
+
+
 def from_long_ago(stage: Stage) -> None:
     """Jobs from before a schedule's change, of which only the pages of its journal tell."""
     world, schedule = stage.world, stage.name("changed")
@@ -387,6 +413,7 @@ SCENES = (
     Scene("questions", questions),
     Scene("later", later),
     Scene("lost and owed", lost_and_owed),
+    Scene("a pause", a_pause),
     Scene("from long ago", from_long_ago),
     Scene("extra runs", extra_runs),
     Scene("a long history", a_long_history),

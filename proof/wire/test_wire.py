@@ -94,7 +94,15 @@ REFUSED = (ONE_REFUSED, ALL_REFUSED)
 
 QUICK = [
     SCENES[name]
-    for name in ("contents", "operations", "many at once", "callers", "questions", "later")
+    for name in (
+        "contents",
+        "operations",
+        "many at once",
+        "callers",
+        "questions",
+        "later",
+        "a pause",
+    )
 ]
 """Those that take a fraction of a second."""
 

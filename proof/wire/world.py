@@ -24,6 +24,7 @@ from hourhand.aws import clients
 from hourhand.aws.handler_manifest import write_manifest
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.layout.jobs import job_from_item
+from hourhand.aws.layout.messages import message_body
 from hourhand.aws.object_store import S3ObjectStore
 from hourhand.aws.provision import provision
 from hourhand.aws.schedule_store import DynamoScheduleStore
@@ -34,6 +35,7 @@ from hourhand.local.entry_points import Handler, LocalContext, load_entry_point
 from hourhand.local.lambda_events import gateway_event, sqs_event
 from hourhand.local.scheduler_process import scheduled_event
 from hourhand.memory import RecordingTelemetry
+from hourhand.services.jobs.due import message_of
 from hourhand.services.jobs.payload_store import PayloadStore
 from hourhand.settings import SELF, Settings, settings_environment
 from proof.wire.lean_wire import watched_bulk
@@ -233,6 +235,13 @@ class World:
         )
         answer: dict[str, Any] = self._functions["worker"](sqs_event([message], arn), context)
         return answer
+
+    def send_again(self, job_id: str) -> None:
+        """Let a copy of a job's message come, as SQS may."""
+        job = self.jobs.get(job_id)
+        assert job is not None
+        url = self.settings.queues[job.queue]
+        self.sqs.send_message(QueueUrl=url, MessageBody=message_body(message_of(job)))
 
     def minute(self) -> None:
         """Let a minute pass, with a tick and two deliveries."""
