@@ -24,7 +24,7 @@ class AuditEvent(Answered):
     action: Annotated[str, ACTIONS]
     job_id: str | None
     schedule_id: str | None
-    handler: Annotated[str | None, "The handler of the job, or the one that was paused or resumed."]
+    handler: Annotated[str | None, "The handler of the job, or that of the pause or limit."]
     reason: Annotated[str | None, "The note or reason that is on record."]
 
 

@@ -63,7 +63,7 @@ HandlerOption = Annotated[
     typer.Option(
         "--handler",
         metavar="NAME",
-        help="Show when this handler was paused and resumed.",
+        help="Show when this handler was paused and resumed, and its limits were changed.",
         autocompletion=handler_names,
     ),
 ]
@@ -127,9 +127,9 @@ def audit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
 
     It shows submissions, changes, cancels, redrives, discards and run-nows of jobs, and puts,
     pauses, resumes, triggers, backfills and deletions of schedules, and pauses and resumes of
-    handlers. What was done with several jobs of one schedule at once, such as by its pause, is one
-    row. RESTORED means that a schedule includes a job again that it had cancelled. --json prints
-    each event.
+    handlers. CHANGED with a handler and no job means the numbers of a limit. What was done with
+    several jobs of one schedule at once, such as by its pause, is one row. RESTORED means that a
+    schedule includes a job again that it had cancelled. --json prints each event.
 
     The command reads the histories of the jobs, schedules and handlers that are kept. So it does
     not show what was done with a job that is deleted, what a long history of a job has dropped, or

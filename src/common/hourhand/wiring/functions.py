@@ -149,6 +149,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             overrides=wiring.overrides,
             tables=wiring.slot_tables,
             queues=wiring.wait_queues,
+            events=adapters.schedules,
             telemetry=telemetry,
         ),
         resweeps=ResweepService(adapters.control, clock, randomness),

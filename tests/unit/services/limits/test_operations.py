@@ -8,9 +8,15 @@ from hourhand.domain.errors import InvalidInput, NotFound, Unavailable, WrongSta
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.domain.limits.overrides import LimitChanges
+from hourhand.domain.schedules.schedule import ScheduleEventKind
 from hourhand.memory import START, MemoryHandlerDirectory
 from hourhand.ports.handler_directory import HandlerInfo
-from hourhand.services.limits.operations import JobOfLimit, LimitReport, LimitService
+from hourhand.services.limits.operations import (
+    EVENT_NOTE_BYTES,
+    JobOfLimit,
+    LimitReport,
+    LimitService,
+)
 from tests.world.limits import limited, running, while_one_runs
 from tests.world.runs import fail
 from tests.world.world import World
@@ -211,6 +217,38 @@ def test_a_record_that_changes_too_often_is_no_change(monkeypatch: pytest.Monkey
     monkeypatch.setattr(world.control, "write_overrides", lambda *_, **__: False)
     with pytest.raises(Unavailable, match="changed too often"):
         service(world).change("greet.1", lowered(2), "caller")
+
+
+def test_changes_are_kept_for_the_audit_with_each_handler_of_the_limit() -> None:
+    shared = Concurrency(5, key="tenant", name="stripe")
+    world = World(handlers=tuple(HandlerInfo(name=n, limits=(shared,)) for n in ("a", "b")))
+    limits = service(world)
+    changes = LimitChanges(sets_max=True, max=3, keys={"acme": 10, "globex": None})
+    for _ in range(2):
+        limits.change("stripe", changes, "caller")
+    limits.change("stripe", lowered(None, **{"x" * 250: 1}), "caller")
+    limits.restore("stripe", "another")
+    limits.restore("stripe", "another")
+    for handler in ("a", "b"):
+        restored, long, first = world.schedules.read_events(
+            f"handler.{handler}", before=None, limit=10
+        )
+        assert (first.kind, first.at, first.actor) == (ScheduleEventKind.CHANGED, START, "caller")
+        assert first.note == "stripe: max 3, acme 10, globex restored"
+        assert long.note.startswith("stripe: max restored, xxx")
+        assert len(long.note.encode()) == EVENT_NOTE_BYTES
+        assert (restored.note, restored.actor) == ("stripe: all numbers restored", "another")
+
+
+def test_a_pause_and_a_change_of_one_instant_are_both_kept() -> None:
+    world = limited(Concurrency(1))
+    world.pause_handler()
+    service(world).change("greet.1", lowered(2), "caller")
+    events = world.schedules.read_events("handler.greet", before=None, limit=10)
+    assert {event.kind for event in events} == {
+        ScheduleEventKind.PAUSED,
+        ScheduleEventKind.CHANGED,
+    }
 
 
 # --- slots that are kept until success ---

@@ -57,6 +57,12 @@ class LimitChanges:
     max: int | None = None
     keys: Mapping[str, int | None] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        """Return what the audit shows: ``max 3, acme 10, globex restored``."""
+        given = {"max": self.max} if self.sets_max else {}
+        numbers = [*given.items(), *self.keys.items()]
+        return ", ".join(f"{key} {'restored' if n is None else n}" for key, n in numbers)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LimitOverrides:

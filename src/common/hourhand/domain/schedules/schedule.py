@@ -163,6 +163,8 @@ class ScheduleEventKind(StrEnum):
     TRIGGERED = "T"
     BACKFILL_STARTED = "B"
     DELETED = "D"
+    CHANGED = "C"
+    """Of a handler: the numbers of one of its limits."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

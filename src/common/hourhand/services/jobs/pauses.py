@@ -88,7 +88,7 @@ class HandlerPauseService:
         actor: str,
     ) -> None:
         """Keep what a caller did, for the audit: beside the schedules, whose events have a form."""
-        event = ScheduleEvent(
-            kind=kind, at=now, sequence=after.revision, actor=actor, note=note or ""
-        )
+        # The events of limits are kept in the same place and have odd numbers.
+        sequence = 2 * after.revision
+        event = ScheduleEvent(kind=kind, at=now, sequence=sequence, actor=actor, note=note or "")
         self.events.put_event(events_of_handler(handler), event)

@@ -14,7 +14,9 @@ from hourhand.domain.errors import (
     WrongState,
     did_you_mean,
 )
+from hourhand.domain.jobs.history import shorten
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.pauses import events_of_handler
 from hourhand.domain.limits.declarations import (
     MAX_RATE_COUNT,
     MAX_SLOTS,
@@ -32,8 +34,10 @@ from hourhand.domain.limits.overrides import (
     sole_digest,
 )
 from hourhand.domain.limits.slots import admitted_at_second
+from hourhand.domain.schedules.schedule import ScheduleEvent, ScheduleEventKind
 from hourhand.ports.control_store import ControlStore
 from hourhand.ports.handler_directory import HandlerDirectory
+from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.limits.known_overrides import KnownOverrides
 from hourhand.services.limits.slot_tables import Slots, SlotTables
@@ -48,6 +52,9 @@ MAX_COUNTED = 10_000
 WAITERS_SHOWN = 20
 MAX_LOST_RACES = 10
 """How often the record of overrides may change between read and write before the call fails."""
+
+EVENT_NOTE_BYTES = 200
+"""Of what the audit shows of a change."""
 
 GRANTED_AT_ONCE = 1_000
 """Waiting jobs that a change grants before it is answered; the sweep grants the others."""
@@ -106,6 +113,7 @@ class LimitService:
     overrides: KnownOverrides
     tables: SlotTables
     queues: WaitQueues
+    events: ScheduleStore
     telemetry: Telemetry
 
     def list(self, after: str | None, limit: int) -> tuple[tuple[LimitReport, ...], str | None]:
@@ -136,7 +144,9 @@ class LimitService:
         declared = self._require(name)
         _require_numbers(declared, changes)
         names = tuple(self._declared())
-        after = self._write(lambda known: known.changed(name, changes, names))
+        after, has_changed = self._write(lambda known: known.changed(name, changes, names))
+        if has_changed:
+            self._record(declared, after, str(changes), actor)
         override = after.limits.get(name, LimitOverride())
         self.telemetry.info(
             "The numbers of a limit were changed.",
@@ -152,7 +162,9 @@ class LimitService:
         """Remove all numbers that were set; those in the code apply again. See `change`."""
         declared = self._require(name)
         before = self.overrides.fresh().limits.get(name, LimitOverride())
-        after = self._write(lambda known: known.without(name))
+        after, has_changed = self._write(lambda known: known.without(name))
+        if has_changed:
+            self._record(declared, after, "all numbers restored", actor)
         self.telemetry.info("The numbers of a limit were restored.", limit=name, caller=actor)
         granted = self._grant(declared, before.keys)
         return self._whole(declared, None, after), granted
@@ -179,15 +191,33 @@ class LimitService:
             self.telemetry.info("A slot was freed.", limit=name, job_id=job_id, caller=actor)
         return self._whole(declared, None, self.overrides.fresh())
 
-    def _write(self, change: Callable[[LimitOverrides], LimitOverrides]) -> LimitOverrides:
+    def _record(
+        self, declared: DeclaredLimit, after: LimitOverrides, what: str, actor: str
+    ) -> None:
+        """Keep what a caller did, for the audit: with each handler that has the limit."""
+        event = ScheduleEvent(
+            kind=ScheduleEventKind.CHANGED,
+            at=self.tables.clock.now(),
+            # The pauses of the handlers, which are kept in the same place, have even numbers.
+            sequence=2 * after.revision + 1,
+            actor=actor,
+            note=shorten(f"{declared.name}: {what}", EVENT_NOTE_BYTES),
+        )
+        for handler in declared.handlers:
+            self.events.put_event(events_of_handler(handler), event)
+
+    def _write(
+        self, change: Callable[[LimitOverrides], LimitOverrides]
+    ) -> tuple[LimitOverrides, bool]:
+        """Change the record; return it as it stands, and whether it changed."""
         for _ in range(MAX_LOST_RACES):
             before = self.overrides.fresh()
             after = change(before)
             if after is before:
-                return before
+                return before, False
             if self.control.write_overrides(after, previous=before.revision):
                 self.overrides.learn(after)
-                return after
+                return after, True
         raise Unavailable("The numbers of the limits changed too often; try again.")
 
     def _grant(self, declared: DeclaredLimit, keys: Iterable[str]) -> int:
