@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hourhand.api.app import create_app
-from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.ports.handler_directory import HandlerInfo
 from tests.functions.api_client import ApiClient
 from tests.world.world import World
@@ -37,6 +37,7 @@ def test_a_limit_is_shown_with_its_numbers_and_its_jobs(api: ApiClient, world: W
         "key": "handler",
         "max": 0,
         "declared_max": 2,
+        "per_seconds": None,
         "overrides": {},
         "handlers": ["greet"],
         "running": 0,
@@ -108,6 +109,18 @@ def test_a_wrong_number_is_refused_with_its_field(
     if None not in fields:
         assert answer.fields == fields
     assert api.get(f"/v1/limits/{name}").json["max"] == (5 if name == "stripe" else 2)
+
+
+def test_a_rate_is_shown_with_its_period_and_no_jobs() -> None:
+    rate = Rate(100, per=60, key="tenant")
+    world = World(handlers=(HandlerInfo(name="greet", limits=(rate,)),))
+    api = ApiClient(create_app(world.api))
+    changed = api.send("PUT", "/v1/limits/greet.1", {"max": 50, "overrides": {"acme": 10}}).json
+    assert (changed["kind"], changed["max"], changed["declared_max"]) == ("rate", 50, 100)
+    shown = api.get("/v1/limits/greet.1?key=acme").json
+    assert (shown["max"], shown["per_seconds"], shown["holders"]) == (10, 60, None)
+    for number in (0, 1_000_001):
+        assert api.send("PUT", "/v1/limits/greet.1", {"max": number}).fields == ["max"]
 
 
 @pytest.mark.parametrize("target", ["strip", "greet.3", "greet"])

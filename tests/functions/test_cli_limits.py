@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.ports.handler_directory import HandlerInfo
 from tests.functions.cli_rig import Shell
 from tests.world.world import World
@@ -70,6 +70,17 @@ def test_a_number_is_set_and_restored(shell: Shell) -> None:
     assert ran.out == "stripe  at most 3 (in the code: 5)\n"
     ran = shell.type("limits", "set", "stripe", "--restore", "--json")
     assert (ran.objects[0]["max"], ran.objects[0]["overrides"]) == (5, {})
+
+
+def test_a_rate_is_shown_with_its_period(monkeypatch: pytest.MonkeyPatch) -> None:
+    rate = Rate(100, per=60)
+    world = World(handlers=(HandlerInfo(name="greet", limits=(rate,)),))
+    shell = Shell(world, monkeypatch)
+    ran = shell.type("limits", "set", "greet.1", "50")
+    assert ran.out == "greet.1  at most 50 in 60 s (in the code: 100)\n"
+    ran = shell.type("limits", "show", "greet.1")
+    assert "at most 50 in 60 s" in words(ran.out)
+    assert "--key" not in ran.err
 
 
 @pytest.mark.parametrize("given", [[], ["3", "--restore"]])

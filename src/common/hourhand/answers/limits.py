@@ -24,6 +24,9 @@ class LimitSummary(Answered):
         int, "How many jobs of one key may run at a time or, of a rate, start in its period."
     ]
     declared_max: Annotated[int, "The number in the code, which applies without an override."]
+    per_seconds: Annotated[
+        float | None, "The period of a rate in seconds. Null for a concurrency limit."
+    ]
     overrides: Annotated[Mapping[str, int], "The keys that have a number of their own."]
     handlers: Annotated[tuple[str, ...], "The handlers whose jobs have the limit."]
     running: Annotated[

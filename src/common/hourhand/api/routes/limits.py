@@ -10,7 +10,7 @@ from hourhand.api.http_response import Answer
 from hourhand.api.named_pages import answer_page
 from hourhand.api.requests import FreeInput, LimitInput, LimitQuery, PageRequest
 from hourhand.api.routing import Route, Services
-from hourhand.domain.limits.declarations import LIMIT_NAME, Concurrency
+from hourhand.domain.limits.declarations import LIMIT_NAME, Concurrency, Rate
 from hourhand.json_dataclasses import to_json
 from hourhand.services.limits.operations import LimitReport
 
@@ -72,6 +72,7 @@ def _fields(report: LimitReport) -> dict[str, Any]:
         "kind": "concurrency" if isinstance(declared.limit, Concurrency) else "rate",
         "key": declared.limit.key,
         "declared_max": declared.number,
+        "per_seconds": declared.limit.per if isinstance(declared.limit, Rate) else None,
         "overrides": dict(report.override.keys),
         "handlers": list(declared.handlers),
     }

@@ -98,7 +98,8 @@ def set_limit(
             metavar="[MAX]",
             min=0,
             max=MAX_RATE_COUNT,
-            help="How many jobs of one key may run at a time. 0 lets no job start.",
+            help="How many jobs of one key may run at a time; 0 lets no job start. Of a rate: "
+            "how many may start in its period, at least 1.",
             show_default=False,
         ),
     ] = None,

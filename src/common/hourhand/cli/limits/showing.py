@@ -64,10 +64,11 @@ def show_changed(session: Session, limit: ChangedLimit) -> None:
 
 
 def _numbers(limit: LimitSummary) -> str:
-    """Return the numbers of a limit: ``at most 0 (in the code: 5), acme: 10``."""
+    """Return the numbers of a limit: ``at most 0 in 60 s (in the code: 5), acme: 10``."""
+    period = "" if limit.per_seconds is None else f" in {limit.per_seconds:,.12g} s"
     declared = "" if limit.max == limit.declared_max else f" (in the code: {limit.declared_max:,})"
     keys = "".join(f", {key}: {number:,}" for key, number in limit.overrides.items())
-    return f"at most {limit.max:,}{declared}{keys}"
+    return f"at most {limit.max:,}{period}{declared}{keys}"
 
 
 def _facts(session: Session, limit: Limit) -> Iterator[tuple[str, str]]:
