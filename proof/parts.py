@@ -105,7 +105,7 @@ PARTS = (
         covers="each scheduled time is exactly one job or one reason, through outages, changes and"
         " clock changes",
         arguments=("--seed", "1"),
-        minutes=15,
+        minutes=20,
     ),
     Part(
         name="reference",

@@ -33,14 +33,18 @@ def before_load_schema(_context: schemathesis.HookContext, raw_schema: dict[str,
 def before_generate_case(
     _context: schemathesis.HookContext, strategy: st.SearchStrategy[schemathesis.Case[Any]]
 ) -> st.SearchStrategy[schemathesis.Case[Any]]:
-    """Make two of three bodies that are right by their schema such that they also make sense."""
+    """Make two of three requests that are right by their schema such that they also make sense."""
     return st.builds(_maybe_sensible, strategy, st.sampled_from((True, True, False)))
 
 
 def _maybe_sensible(case: schemathesis.Case[Any], is_wanted: bool) -> schemathesis.Case[Any]:
     is_right = case.meta is not None and case.meta.generation.mode.is_positive
-    if is_wanted and is_right and isinstance(case.body, dict):
-        case.body = sensible(case.body)
+    if is_wanted and is_right:
+        if isinstance(case.query, dict):
+            # A dry run makes nothing that the calls linked to it could meet.
+            case.query.pop("dry_run", None)
+        if isinstance(case.body, dict):
+            case.body = sensible(case.body)
     return case
 
 
