@@ -40,8 +40,8 @@ def _no_hint(_: Sequence[str]) -> str:
 class Operation:
     """A change of one job or of many: ``cancel``, ``redrive``, ``discard``.
 
-    ``hint`` returns what to tell after the change, of the schedules of the changed jobs. ``note``
-    is kept with the changed jobs.
+    ``hint`` returns what to print after the change about the schedules of the changed jobs.
+    ``note`` is kept with the changed jobs.
     """
 
     name: str

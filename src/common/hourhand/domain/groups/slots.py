@@ -94,7 +94,7 @@ def still_waits(job: Job | None, now: datetime, timings: Timings) -> bool:
 def waits_since(job: Job) -> datetime | None:
     """Return since when a job waits for a slot of its group; ``None``: it waits for none.
 
-    Its history tells: nothing happened after the wait began that ends it. It is only shown: the
+    Its history shows it: no event after the wait began ends the wait. The answer is only shown: the
     slots themselves, at the next check, decide whether the job waits on.
     """
     if job.overlap is None or not job.status.is_waiting:
