@@ -334,3 +334,18 @@ def test_a_check_that_cannot_be_used_is_logged_once_and_accepts() -> None:
     [line] = telemetry.warnings
     assert line.sentence.startswith("The check of a handler's payload cannot be used.")
     assert line.fields["handler"] == "pay"
+
+
+def test_a_check_that_fails_with_a_payload_is_logged_and_accepts_it() -> None:
+    telemetry = RecordingTelemetry()
+    of_lists = {"type": "dict", "keys_schema": {"type": "json", "schema": {"type": "list"}}}
+    directory = MemoryHandlerDirectory(HandlerInfo(name="pay", payload_check=of_lists))
+    checks = PayloadChecks(directory, telemetry)
+    checks.require_valid("pay", '{"[1]": 1}')
+    [line] = telemetry.warnings
+    assert line.sentence == (
+        "The check of a handler's payload failed. The payload is accepted unchecked."
+    )
+    assert line.fields == {"handler": "pay", "reason": "TypeError"}
+    with pytest.raises(InvalidInput):
+        checks.require_valid("pay", "[1]")

@@ -57,6 +57,14 @@ class PayloadChecks:
             validator.validate_json(payload_text)
         except ValidationError as error:
             wrong = _wrong_fields(error, payload_text, info.payload_check)
+        except Exception as error:  # noqa: BLE001 - a fault of the check must refuse no payload
+            self._telemetry.warning(
+                "The check of a handler's payload failed. The payload is accepted unchecked.",
+                handler=handler,
+                # Not its message, which could quote the payload.
+                reason=type(error).__name__,
+            )
+            return
         else:
             return
         if wrong:

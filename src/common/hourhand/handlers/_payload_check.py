@@ -64,7 +64,12 @@ _CONFIG = (
 )
 """What is kept of the configuration of a model."""
 
-_COLLECTIONS = frozenset({"list", "set", "frozenset", "tuple", "dict"})
+_SETS = frozenset({"set", "frozenset"})
+_COLLECTIONS = frozenset({"list", "tuple", "dict", *_SETS})
+_EXACT = frozenset(_KEPT) - _COLLECTIONS
+"""The kinds whose values are equal here, and can be hashed, if they are so in the worker."""
+
+_KEYS = _EXACT | {"literal"}
 _PARTS = ("items_schema", "keys_schema", "values_schema")
 _INNER = frozenset({"function-after", "custom-error", "json-or-python", "lax-or-strict", "chain"})
 _RECORDS = frozenset({"model", "dataclass", "typed-dict"})
@@ -106,6 +111,7 @@ class _Writer:
         return write[kind](schema, config) if kind in write else dict(_ANY)
 
     def _plain(self, schema: Mapping[str, Any], config: Mapping[str, Any]) -> Check:
+        schema = _countable(schema)
         kind = schema["type"]
         written = {"type": kind, **_portable(schema, ("strict", *_KEPT[kind]))}
         if _PYTHON_RE in {schema.get("regex_engine"), config.get("regex_engine")}:
@@ -114,14 +120,18 @@ class _Writer:
         if kind in _COLLECTIONS:
             # A long list of wrong items must not become a long list of errors.
             written["fail_fast"] = True
-        for part in _PARTS:
-            if part in schema and kind != "tuple":
-                written[part] = self.write(schema[part], config)
         if kind == "tuple":
             items = schema["items_schema"]
             if any(_may_be_left_out(item) for item in items):
                 return dict(_ANY)
             written["items_schema"] = [self.write(item, config) for item in items]
+            return written
+        for part in _PARTS:
+            if part in schema:
+                written[part] = self.write(schema[part], config)
+        if "keys_schema" in written and written["keys_schema"]["type"] not in _KEYS:
+            # A key may be JSON in a text, of which only the worker makes what can be hashed.
+            written["keys_schema"] = dict(_ANY)
         return written
 
     def _record(self, schema: Mapping[str, Any]) -> Check:
@@ -272,6 +282,24 @@ def _extra_behavior(schema: Mapping[str, Any], config: Mapping[str, Any], *, is_
     # pydantic writes "ignore" for a TypedDict that states nothing.
     own = schema.get("extra_behavior", "ignore")
     return str(own if own != "ignore" else stated or "forbid")
+
+
+def _countable(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a set or a dictionary so that it accepts all that the worker accepts.
+
+    Items that differ here may be equal after the handler's own validators, which changes their
+    number. And an item that the worker can hash, such as a frozen dataclass, is a dictionary here.
+    """
+    kind = schema["type"]
+    if kind in _SETS and schema.get("items_schema", _ANY)["type"] not in _EXACT:
+        return {**_without(schema, "max_length"), "type": "list"}
+    if kind == "dict" and schema.get("keys_schema", _ANY)["type"] not in _EXACT:
+        return _without(schema, *_LENGTHS)
+    return schema
+
+
+def _without(schema: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    return {key: value for key, value in schema.items() if key not in keys}
 
 
 def _inner(schema: Mapping[str, Any]) -> Mapping[str, Any]:
