@@ -263,22 +263,24 @@ def test_a_field_of_another_member_of_a_union_is_not_called_unknown() -> None:
 
 @dataclass
 class Even:
-    next: Even | Odd | None = None
+    kind: Literal["even"]
+    next: Annotated[Even | Odd, Field(discriminator="kind")] | None = None
 
 
 @dataclass
 class Odd:
-    next: Even | Odd | None = None
+    kind: Literal["odd"]
+    next: Annotated[Even | Odd, Field(discriminator="kind")] | None = None
     odd: int = 1
 
 
 def test_a_misspelling_in_types_that_refer_to_each_other_is_found() -> None:
-    payload: Any = {"nxet": 1}
-    for _ in range(8):
-        payload = {"next": payload}
+    payload: Any = {"kind": "even", "nxet": 1}
+    for _ in range(20):
+        payload = {"kind": "even", "next": payload}
     [(field, message)] = _errors(Even, payload).items()
     assert field.startswith("payload.next.next")
-    assert message == "is not a known field. Did you mean 'next'? The fields are next, odd"
+    assert message == "is not a known field. Did you mean 'next'? The fields are kind, next, odd"
 
 
 def test_every_wrong_field_is_named_once() -> None:

@@ -17,6 +17,8 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
+from hourhand.handlers._payload_recursion import bound_recursion
+
 Check = dict[str, Any]
 
 _ANY: Mapping[str, Any] = {"type": "any"}
@@ -78,7 +80,9 @@ _PYTHON_RE = "python-re"
 
 def check_of(core_schema: Mapping[str, Any]) -> Check:
     """Return the check of a core schema, as JSON that `pydantic_core.SchemaValidator` takes."""
-    return _Writer().write(core_schema, {})
+    check = _Writer().write(core_schema, {})
+    bound_recursion(check)
+    return check
 
 
 class _Writer:
@@ -235,7 +239,11 @@ class _Writer:
         return {"type": "union", "choices": [self.write(one, config) for one in choices]}
 
     def _tagged_union(self, schema: Mapping[str, Any], config: Mapping[str, Any]) -> Check:
-        choices, discriminator = schema["choices"], schema["discriminator"]
+        discriminator = schema["discriminator"]
+        choices = {
+            tag.value if isinstance(tag, Enum) else tag: choice
+            for tag, choice in schema["choices"].items()
+        }
         written = {tag: self.write(choice, config) for tag, choice in choices.items()}
         if isinstance(discriminator, str) and all(type(tag) is str for tag in choices):
             return {"type": "tagged-union", "discriminator": discriminator, "choices": written}
