@@ -81,6 +81,11 @@ class Renamed:
     hours: int = Field(validation_alias=AliasChoices("Hours", AliasPath("time", 0)), default=0)
 
 
+@pydantic.dataclasses.dataclass
+class ManyNames:
+    days: int = Field(validation_alias=AliasChoices(AliasPath("time", "days"), "Days"))
+
+
 @dataclass
 class Nothing:
     pass
@@ -205,7 +210,12 @@ FIELDS = "The fields are to, days, parts, by_name, both"
         (
             Renamed,
             {"Days": 1, "Dyas": 2},
-            {"Dyas": "is not a known field. Did you mean 'Days'? The fields are Days, Hours"},
+            {"Dyas": "is not a known field. Did you mean 'Days'? The fields are Days, Hours, time"},
+        ),
+        (
+            ManyNames,
+            {"Days": 1, "tmie": {"days": 1}},
+            {"tmie": "is not a known field. Did you mean 'time'? The fields are time, Days"},
         ),
         (Nothing, {"a": 1}, {"a": "is not a known field"}),
         (Report, {"too": 7, "d" * 200: 1}, {}),

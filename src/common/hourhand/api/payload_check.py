@@ -221,7 +221,11 @@ def _fields(check: Check) -> dict[str, Check]:
     """Return the fields of an object by the names that callers write; empty for other types."""
     if check["type"] != "typed-dict":
         return {}
-    return {_caller_name(name, field): field for name, field in check["fields"].items()}
+    found: dict[str, Check] = {}
+    for name, field in check["fields"].items():
+        # A later field of the same name only lets it be left unread.
+        found.setdefault(_caller_name(name, field), field)
+    return found
 
 
 def _caller_name(name: str, field: Check) -> str:

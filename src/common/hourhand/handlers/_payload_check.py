@@ -17,7 +17,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from hourhand.handlers._payload_recursion import bound_recursion
+from hourhand.handlers._payload_recursion import bound_recursion, names_read
 
 Check = dict[str, Any]
 
@@ -62,7 +62,7 @@ _KEPT: Mapping[str, tuple[str, ...]] = {
 _CONFIG = (
     *("strict", "extra_fields_behavior", "typed_dict_total", "allow_inf_nan", "val_json_bytes"),
     *("str_max_length", "str_min_length", "str_strip_whitespace", "str_to_lower", "str_to_upper"),
-    *("coerce_numbers_to_str", "validate_by_alias", "validate_by_name"),
+    *("coerce_numbers_to_str", "validate_by_alias", "validate_by_name", "val_temporal_unit"),
 )
 """What is kept of the configuration of a model."""
 
@@ -174,7 +174,11 @@ class _Writer:
             "config": _portable(config, _CONFIG),
             **_portable(schema, ("strict",)),
         }
-        extra = _extra_behavior(schema, config, is_model=is_model)
+        extra = _stated_extra_behavior(schema, config, is_model=is_model)
+        if extra is None:
+            # The type has no such field, so one in a payload is a mistake of the caller.
+            extra = "forbid"
+            written["fields"].update(_names_left_unread(fields, config))
         if extra != config.get("extra_fields_behavior", "ignore"):
             written["extra_behavior"] = extra
         if "extras_schema" in schema:
@@ -278,18 +282,35 @@ def states_extra_fields(schema: Mapping[str, Any]) -> bool:
     return "extra_fields_behavior" in schema.get("config", {})
 
 
-def _extra_behavior(schema: Mapping[str, Any], config: Mapping[str, Any], *, is_model: bool) -> str:
+def _stated_extra_behavior(
+    schema: Mapping[str, Any], config: Mapping[str, Any], *, is_model: bool
+) -> str | None:
     """Return what becomes of fields that the type does not have: allow, ignore or forbid.
 
-    A model that states nothing ignores them, as pydantic documents. A dataclass or a TypedDict that
-    states nothing has no such field, so one in a payload is a mistake of the caller.
+    A model that states nothing ignores them, as pydantic documents. A dataclass or a TypedDict may
+    state nothing, which is ``None``.
     """
-    stated = config.get("extra_fields_behavior")
+    stated: str | None = config.get("extra_fields_behavior")
     if is_model:
         return str(schema.get("extra_behavior", stated or "ignore"))
     # pydantic writes "ignore" for a TypedDict that states nothing.
-    own = schema.get("extra_behavior", "ignore")
-    return str(own if own != "ignore" else stated or "forbid")
+    own = str(schema.get("extra_behavior", "ignore"))
+    return own if own != "ignore" else stated
+
+
+def _names_left_unread(fields: Mapping[str, Any], config: Mapping[str, Any]) -> Check:
+    """Return a field of any value for each name that is read only if another one is absent.
+
+    Beside that other name it would be called unknown, though the type has it.
+    """
+    names: list[str] = []
+    by_name = bool(config.get("validate_by_name"))
+    for name, field in fields.items():
+        alias = field.get("validation_alias")
+        if isinstance(alias, list) or (alias is not None and by_name):
+            names += [*names_read(name, field), *([name] if by_name else [])]
+    ignored = {"type": "typed-dict-field", "schema": _ANY, "required": False}
+    return {f"also {one}": {**ignored, "validation_alias": one} for one in names}
 
 
 def _countable(schema: Mapping[str, Any]) -> Mapping[str, Any]:
