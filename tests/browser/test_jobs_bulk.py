@@ -118,6 +118,17 @@ def test_a_list_without_a_filter_offers_no_bulk_action(page: Page, cloud: Cloud)
     page.get_by_role("button", name="Cancel 1").wait_for()
 
 
+def test_the_filter_that_means_nearly_all_jobs_offers_no_bulk_action(
+    page: Page, cloud: Cloud
+) -> None:
+    cloud.submit("greet", None, delay_seconds=3600)
+    page.goto("/console/jobs?discarded=false")
+    page.get_by_text("filter the list or select jobs").wait_for()
+    assert page.locator(".bulk-bar button").count() == 0
+    page.goto("/console/jobs?discarded=false&handler=greet")
+    page.get_by_role("button", name="Cancel …", disabled=False).wait_for()
+
+
 @pytest.mark.parametrize(
     ("status", "offered"),
     [
