@@ -94,6 +94,14 @@ class FrozenPoint:
     y: int = 0
 
 
+@dataclass
+class Computed:
+    __pydantic_config__ = ConfigDict(extra="ignore")
+
+    x: int
+    y: int = field(default=0, init=False)
+
+
 class FrozenModel(BaseModel):
     model_config = ConfigDict(frozen=True)
 
@@ -217,7 +225,10 @@ LEAVES: tuple[Any, ...] = (
     Annotated[dict[Annotated[int, AfterValidator(str)] | str, int], Field(min_length=2)],
     *(dict[Json[FrozenPoint], int], dict[Json[tuple[int, ...]], int], dict[Color, int]),
     *(dict[Level, int], dict[Literal["a", "b"], int], dict[FrozenPoint | str, int]),
-    *(InMilliseconds, And, list[And | Or]),
+    *(InMilliseconds, Computed, And, list[And | Or]),
+    Annotated[list[OnErrorOmit[int]], Field(max_length=1)],
+    Annotated[dict[str, OnErrorOmit[int]], Field(max_length=1)],
+    Annotated[set[OnErrorOmit[int]], Field(min_length=1, max_length=1)],
     *(_tagged("cat", "dog"), _tagged(1, 2), _tagged(True, False), _tagged(Level.LOW, Level.HIGH)),
     *(_tagged(Word.CAT, Word.DOG), _tagged(Color.RED, Color.BLUE), _tagged("cat", 1)),
     Annotated[Annotated[Cat, Tag("one")] | Annotated[Or, Tag("other")], Discriminator(_kind_of)],
@@ -237,7 +248,16 @@ ODD: tuple[Any, ...] = (
     *({"kind": "cat", "lives": "9"}, {"kind": "dog"}, {"value": "1", "children": [{"value": 2}]}),
     *({"x": 1}, {"z": [1]}, [1, 2], {"value": 1, "children": None}, [0, [1, 2], -1]),
     *([{"x": 1}], [{"x": 1}, {"x": "1"}], ["A", "a"], [1, True], [1, 1.0], [["a"]], ["red", 1]),
-    *({"A": 1, "a": 2}, {"1": 1, "01": 2}, {'{"x": 1}': 1}, {"[1]": 1}, {"red": 1}, ['{"x": 1}']),
+    *(
+        {"A": 1, "a": 2},
+        {"a": "x", "b": 1},
+        {"x": 1, "y": "no"},
+        {"1": 1, "01": 2},
+        {'{"x": 1}': 1},
+        {"[1]": 1},
+        {"red": 1},
+        ['{"x": 1}'],
+    ),
     *({"x": 1, "y": 2}, {"y": 1, "z": 2}, {"x": 1, "z": [2]}, {"a": 1, "x": 2}, {"x": 10**10}),
     *({"kind": 1}, {"kind": 2, "y": [1]}, {"kind": True, "x": "1"}, {"kind": "red"}, {"kind": 1.0}),
     *({"a": {"a": 1, "b": [{"a": "2"}]}}, {"a": {"a": {"a": None}}}, [{"a": 1}, {"a": {"a": 2}}]),

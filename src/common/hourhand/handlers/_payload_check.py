@@ -115,7 +115,7 @@ class _Writer:
         return write[kind](schema, config) if kind in write else dict(_ANY)
 
     def _plain(self, schema: Mapping[str, Any], config: Mapping[str, Any]) -> Check:
-        schema = _countable(schema)
+        schema = self._countable(schema)
         kind = schema["type"]
         written = {"type": kind, **_portable(schema, ("strict", *_KEPT[kind]))}
         if _PYTHON_RE in {schema.get("regex_engine"), config.get("regex_engine")}:
@@ -137,6 +137,23 @@ class _Writer:
             # A key may be JSON in a text, of which only the worker makes what can be hashed.
             written["keys_schema"] = dict(_ANY)
         return written
+
+    def _countable(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a collection so that the number and the hashes of its items refuse no payload.
+
+        Items that differ here may be equal after the handler's own validators, or left out. And an
+        item that the worker can hash, such as a frozen dataclass, is a dictionary here.
+        """
+        kind = schema["type"]
+        if kind in _SETS and schema.get("items_schema", _ANY)["type"] not in _EXACT:
+            return {**_without(schema, "max_length"), "type": "list"}
+        if kind == "dict" and schema.get("keys_schema", _ANY)["type"] not in _EXACT:
+            return _without(schema, *_LENGTHS)
+        item = schema.get("values_schema" if kind == "dict" else "items_schema", _ANY)
+        if kind in {"list", "dict"} and self._has_default(item):
+            # `OnErrorOmit` leaves out a wrong item.
+            return _without(schema, "max_length")
+        return schema
 
     def _record(self, schema: Mapping[str, Any]) -> Check:
         """Write a model, a dataclass or a TypedDict as a typed dictionary.
@@ -186,11 +203,13 @@ class _Writer:
         return written
 
     def _field(self, field: Mapping[str, Any], config: Mapping[str, Any], total: bool) -> Check:
+        # A field of a dataclass with `init=False` is not read from a payload.
+        schema = field["schema"] if field.get("init", True) else _ANY
         is_required = field.get("required", total) and field.get("init", True)
         written: Check = {
             "type": "typed-dict-field",
-            "schema": self.write(field["schema"], config),
-            "required": is_required and not self._has_default(field["schema"]),
+            "schema": self.write(schema, config),
+            "required": is_required and not self._has_default(schema),
         }
         if "validation_alias" in field:
             written["validation_alias"] = field["validation_alias"]
@@ -311,20 +330,6 @@ def _names_left_unread(fields: Mapping[str, Any], config: Mapping[str, Any]) -> 
             names += [*names_read(name, field), *([name] if by_name else [])]
     ignored = {"type": "typed-dict-field", "schema": _ANY, "required": False}
     return {f"also {one}": {**ignored, "validation_alias": one} for one in names}
-
-
-def _countable(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a set or a dictionary so that it accepts all that the worker accepts.
-
-    Items that differ here may be equal after the handler's own validators, which changes their
-    number. And an item that the worker can hash, such as a frozen dataclass, is a dictionary here.
-    """
-    kind = schema["type"]
-    if kind in _SETS and schema.get("items_schema", _ANY)["type"] not in _EXACT:
-        return {**_without(schema, "max_length"), "type": "list"}
-    if kind == "dict" and schema.get("keys_schema", _ANY)["type"] not in _EXACT:
-        return _without(schema, *_LENGTHS)
-    return schema
 
 
 def _without(schema: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
