@@ -90,6 +90,8 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class FrozenPoint:
+    __pydantic_config__ = ConfigDict(extra="ignore")
+
     x: int
     y: int = 0
 
