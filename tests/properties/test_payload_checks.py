@@ -290,11 +290,9 @@ ALIASES = st.sampled_from(
 )
 KEYS = ("a", "b", "x", "y", "z", "other")
 TEXTS = (*KEYS, "A", "1", "01", "red", "[1]", '{"a": 1}', '{"x": 1}')
-TAGS = (
-    ("cat", "dog"),
-    (1, 2),
-    (True, False),
-    *((kind[0], kind[1]) for kind in map(list, (Level, Word, Color))),
+TAGS: tuple[tuple[Any, Any], ...] = (
+    *(("cat", "dog"), (1, 2), (True, False), (Level.LOW, Level.HIGH)),
+    *((Word.CAT, Word.DOG), (Color.RED, Color.BLUE)),
 )
 
 
@@ -395,7 +393,7 @@ RECURSIVE = (
 @st.composite
 def recursive_types(draw: st.DrawFn) -> Any:
     """A model of two that refer to each other."""
-    config = ConfigDict(frozen=True, extra=draw(EXTRAS))
+    config = cast("ConfigDict", {"frozen": True, "extra": draw(EXTRAS)})
     both: list[Any] = []
     for name in ("A", "B"):
         fields: dict[str, Any] = {
