@@ -249,6 +249,46 @@ def test_a_preview_of_the_end_of_a_pause_has_the_own_note_again(world: World) ->
     assert [view.schedule.note for view in shown] == ["why", "mine"]
 
 
+DEFINITIONS: list[dict[str, Any]] = [{}, {"expression": "30 * * * *"}]
+
+
+@pytest.mark.parametrize("other", DEFINITIONS, ids=["the same definition", "another definition"])
+@pytest.mark.parametrize(
+    ("sent", "shown", "own"),
+    [
+        ({}, "INC-42", "Owner: A"),
+        ({"note": "Owner: A"}, "INC-42", "Owner: A"),
+        ({"note": "Owner: B"}, "INC-42", "Owner: B"),
+        ({"note": "INC-42"}, "INC-42", "Owner: A"),
+        ({"note": "INC-42", "paused": True}, "INC-42", "Owner: A"),
+        ({"note": "INC-43", "paused": True}, "INC-43", "Owner: A"),
+    ],
+)
+def test_a_put_on_a_paused_schedule_keeps_its_note_and_that_of_the_pause_apart(
+    world: World, sent: dict[str, Any], shown: str, own: str, other: dict[str, Any]
+) -> None:
+    put(world, note="Owner: A")
+    world.api.schedules.pause("s", "INC-42", actor="caller")
+    previewed = world.api.schedules.preview_put("s", parse(**sent, **other))
+    put(world, **sent, **other)
+    assert (stored(world).note, previewed.schedule.note) == (shown, shown)
+    world.resume("s")
+    assert stored(world).note == own
+
+
+@pytest.mark.parametrize("other", DEFINITIONS, ids=["the same definition", "another definition"])
+@pytest.mark.parametrize("origin", [{}, {"managed_by": "files:ops"}], ids=["", "another origin"])
+def test_the_note_of_a_put_that_pauses_is_that_of_the_pause(
+    world: World, other: dict[str, Any], origin: dict[str, Any]
+) -> None:
+    put(world, note="Owner: A")
+    put(world, note="INC-42", paused=True, **other, **origin)
+    assert stored(world).note == "INC-42"
+    # What was read is sent back with the end of the pause.
+    put(world, note="INC-42", paused=False, **other)
+    assert (stored(world).is_live, stored(world).note) == (True, "Owner: A")
+
+
 def test_a_replacement_may_pause_and_resume(world: World) -> None:
     put(world)
     put(world, payload=1, paused=True, note="n")

@@ -23,6 +23,7 @@ from hourhand.domain.schedules.changes import (
     recompute,
     replace_definition,
     resume,
+    with_put_note,
 )
 from hourhand.domain.schedules.journal import skipped_runs
 from hourhand.domain.schedules.nominal_times import (
@@ -183,14 +184,11 @@ class ScheduleService:
             note="",
         )
         is_paused = shown.paused_at is not None if request.paused is None else request.paused
-        own_note = shown.note if shown.own_note is None else shown.own_note
-        note = shown.note if is_paused else own_note
         return self._view(
             replace(
-                shown,
+                with_put_note(shown, request.note, paused=request.paused),
                 definition=name,
                 paused_at=(shown.paused_at or now) if is_paused else None,
-                note=note if request.note is None else request.note,
                 managed_by=shown.managed_by if request.origin is None else request.origin,
             ),
             definition,
@@ -367,26 +365,31 @@ class ScheduleService:
         """
         # A pause of an origin is none of a person's.
         is_paused = current.paused_at is not None and not (request.paused and current.paused_by)
+        keeps_state = request.paused is None or request.paused is is_paused
         has_origin = request.origin is None or request.origin == current.managed_by
-        if has_origin and request.paused is not None and request.paused is not is_paused:
-            if request.paused:
-                return self.pause(current.id, request.note, actor=actor)
-            return self.resume(current.id, request.note, actor=actor)
-        now = self.clock.now()
-        noted = self._annotated(current, now, note=request.note, managed_by=request.origin)
-        if noted is None:
+        if has_origin and not keeps_state:
+            # A note that is shown already is sent back, and says nothing about the change.
+            note = None if request.note == current.note else request.note
+            change = self.pause if request.paused else self.resume
+            return change(current.id, note, actor=actor)
+        noted = replace(
+            with_put_note(current, request.note, paused=request.paused) if keeps_state else current,
+            managed_by=current.managed_by if request.origin is None else request.origin,
+        )
+        if noted == current:
             return self._view(current, definition)
-        did = ScheduleEventKind.PUT
-        noted = with_event(self.schedules, current, noted, did, actor, noted.note, now)
-        is_written = isinstance(self.schedules.write(noted, previous=current.sequence), Written)
-        return self._view(noted, definition) if is_written and has_origin else None
+        now = self.clock.now()
+        after = annotate(noted, now=now, write_id=self.randomness.nonce())
+        did, note = ScheduleEventKind.PUT, request.note or ""
+        after = with_event(self.schedules, current, after, did, actor, note, now)
+        is_written = isinstance(self.schedules.write(after, previous=current.sequence), Written)
+        return self._view(after, definition) if is_written and has_origin else None
 
     def _annotated(self, current: Schedule, now: datetime, **given: str | None) -> Schedule | None:
         """Return the schedule with what is given and differs; ``None`` where nothing does."""
         changes = {
             name: text
             for name, text in given.items()
-            # The note of a pause stands in the place of the schedule's own.
             if text is not None and text != getattr(current, name.removeprefix("pause_"))
         }
         if not changes:
@@ -414,8 +417,9 @@ class ScheduleService:
                 note=request.note or "",
                 managed_by=request.origin or "",
             )
-        after = replace_definition(
-            spill(self.schedules, found, self.timings),
+        rest = spill(self.schedules, found, self.timings)
+        return replace_definition(
+            with_put_note(rest, request.note, paused=request.paused),
             definition,
             now=now,
             zone_data=TZDATA_VERSION,
@@ -424,7 +428,6 @@ class ScheduleService:
             managed_by=request.origin,
             undecided=self._undecided(found, before, now, SkipReason.REPLACED),
         )
-        return after if request.note is None else replace(after, note=request.note, own_note=None)
 
     def _undecided(
         self,
