@@ -89,8 +89,9 @@ class FakeSchedules:
     calls: list[Call] = field(default_factory=list)
 
     def put(
-        self, schedule_id: str, request: ScheduleInput, *, actor: str
+        self, schedule_id: str, request: ScheduleInput, *, actor: str, tenant: str | None = None
     ) -> tuple[ScheduleView, bool]:
+        assert tenant is None, "no caller of these tests is bound to one"
         self.calls.append(("put", schedule_id, request.paused, request.note, actor))
         created = schedule_id not in self.views
         paused_at = START if request.paused else None
@@ -103,7 +104,10 @@ class FakeSchedules:
         self.views[schedule_id] = ScheduleView(schedule, request.definition, NEXT)
         return self.views[schedule_id], created
 
-    def preview_put(self, schedule_id: str, request: ScheduleInput) -> ScheduleView:
+    def preview_put(
+        self, schedule_id: str, request: ScheduleInput, *, tenant: str | None = None
+    ) -> ScheduleView:
+        assert tenant is None, "no caller of these tests is bound to one"
         self.calls.append(("preview_put", schedule_id, request.paused, request.note))
         schedule = make_schedule(id=schedule_id, managed_by=request.origin or "")
         return ScheduleView(schedule, request.definition, NEXT)

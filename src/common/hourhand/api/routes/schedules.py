@@ -47,8 +47,10 @@ def put_schedule(services: Services, request: Request, schedule_id: str) -> Answ
     query = PutQuery.parse_query(request.query())
     wanted = ScheduleInput.parse(request.json())
     if query.dry_run == "true":
-        return _told(services.schedules.preview_put(schedule_id, wanted))
-    view, created = services.schedules.put(schedule_id, wanted, actor=request.actor)
+        return _told(services.schedules.preview_put(schedule_id, wanted, tenant=request.tenant))
+    view, created = services.schedules.put(
+        schedule_id, wanted, actor=request.actor, tenant=request.tenant
+    )
     location = f"{request.stage_prefix}/v1/schedules/{schedule_id}"
     answer = Answer.of(schedule_response(view), status=201 if created else 200)
     return answer.with_headers({"location": location})

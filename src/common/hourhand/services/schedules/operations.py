@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from hourhand.domain.errors import NotFound, Unavailable
+from hourhand.domain.errors import NotFound, Unavailable, WrongState
 from hourhand.domain.jobs.job import EventKind, Job
 from hourhand.domain.schedules.changes import (
     DEFINITION_KEPT,
@@ -119,15 +119,16 @@ class ScheduleService:
     telemetry: Telemetry
 
     def put(
-        self, schedule_id: str, request: ScheduleRequest, *, actor: str
+        self, schedule_id: str, request: ScheduleRequest, *, actor: str, tenant: str | None = None
     ) -> tuple[ScheduleView, bool]:
         """Create a schedule or replace it; return it, and whether it is new.
 
         The same put again changes nothing. A replaced one decides its nominal times from now on
-        anew: what is pending is replaced, what runs is left. Raises `InvalidInput` for an unknown
-        handler or calendar and for what can never fire.
+        anew: what is pending is replaced, what runs is left. ``tenant``: the only one whose
+        schedule may be replaced; ``None``: any. Raises `WrongState` for an id that another tenant
+        uses, `InvalidInput` for an unknown handler or calendar and for what can never fire.
         """
-        done = self.put_over(schedule_id, lambda _: request, actor=actor)
+        done = self.put_over(schedule_id, lambda _: request, actor=actor, tenant=tenant)
         assert done is not None, "there was a request"
         return done
 
@@ -137,6 +138,7 @@ class ScheduleService:
         build: Callable[[Schedule | None], ScheduleRequest | None],
         *,
         actor: str,
+        tenant: str | None = None,
     ) -> tuple[ScheduleView, bool] | None:
         """Put what ``build`` makes of the schedule as it stands (``None``: there is none).
 
@@ -144,7 +146,7 @@ class ScheduleService:
         """
         for _ in range(MAX_LOST_RACES):
             now = self.clock.now()
-            found, current, before = self._before(schedule_id)
+            found, current, before = self._before(schedule_id, tenant)
             request = build(current)
             if request is None:
                 return None
@@ -166,10 +168,12 @@ class ScheduleService:
                 return view, current is None
         raise _lost_too_often(schedule_id)
 
-    def preview_put(self, schedule_id: str, request: ScheduleRequest) -> ScheduleView:
+    def preview_put(
+        self, schedule_id: str, request: ScheduleRequest, *, tenant: str | None = None
+    ) -> ScheduleView:
         """Return the schedule as `put` would leave it, and change nothing. Raises as `put`."""
         now = self.clock.now()
-        _, current, before = self._before(schedule_id)
+        _, current, before = self._before(schedule_id, tenant)
         definition = settle_anchor(request.definition, before, now)
         name = definition_name(definition)
         if current is None or current.definition != name:
@@ -199,13 +203,10 @@ class ScheduleService:
         schedule = self._require(schedule_id)
         return self._view(schedule, definition_of(self.schedules, schedule))
 
-    def is_of_tenant(self, schedule_id: str, tenant: str) -> bool | None:
-        """Whether a schedule, also one that was deleted, is of ``tenant``; ``None``: none is."""
+    def is_of_tenant(self, schedule_id: str, tenant: str) -> bool:
+        """Whether there is a schedule, or one that was deleted, and it is of ``tenant``."""
         found = self.schedules.get(schedule_id)
-        if found is None:
-            return None
-        definition = self.schedules.get_definition(schedule_id, found.definition)
-        return definition is not None and definition.tenant == tenant
+        return found is not None and self._is_of_tenant(found, tenant)
 
     def list_of_tenant(
         self, tenant: str, after: str | None, limit: int
@@ -344,13 +345,23 @@ class ScheduleService:
     # --- parts ---
 
     def _before(
-        self, schedule_id: str
+        self, schedule_id: str, tenant: str | None
     ) -> tuple[Schedule | None, Schedule | None, ScheduleDefinition | None]:
-        """Return the record of a schedule, the same unless it was deleted, and its definition."""
+        """Return the record of a schedule, the same unless it was deleted, and its definition.
+
+        Raises `WrongState` where the record is not of ``tenant`` (``None``: any may have it).
+        """
         found = self.schedules.get(schedule_id)
+        if found is not None and tenant is not None and not self._is_of_tenant(found, tenant):
+            # Ids are shared by all tenants, so that one is taken cannot be hidden.
+            raise WrongState(f"The id {schedule_id} is taken. Choose another one.")
         if found is None or found.deleted_at is not None:
             return found, None, None
         return found, found, self.schedules.get_definition(found.id, found.definition)
+
+    def _is_of_tenant(self, found: Schedule, tenant: str) -> bool:
+        definition = self.schedules.get_definition(found.id, found.definition)
+        return definition is not None and definition.tenant == tenant
 
     def _put_state(
         self,
