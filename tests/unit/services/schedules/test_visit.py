@@ -113,8 +113,11 @@ def test_skips_are_counted_once(world: World) -> None:
     assert world.telemetry.total("occurrences_missed") == 8
 
 
-def test_a_time_that_is_excluded_or_was_paused_is_not_missed(world: World) -> None:
-    put(world)
+@pytest.mark.parametrize("window_seconds", [86_400, 60], ids=["", "longer than the window"])
+def test_a_time_that_is_excluded_or_was_paused_is_not_missed(
+    world: World, window_seconds: int
+) -> None:
+    put(world, misfire={"window_seconds": window_seconds})
     world.pause("s")
     world.advance(600)
     world.resume("s")
