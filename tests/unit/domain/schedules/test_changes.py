@@ -16,6 +16,7 @@ from hourhand.domain.schedules.changes import (
     create,
     definition_name,
     delete,
+    give_to_tenant,
     newest_until,
     pause,
     put_back,
@@ -395,6 +396,20 @@ def test_the_note_of_a_pause_stands_for_the_schedules_own_until_it_ends(
     after: Schedule, expected: tuple[str, str | None]
 ) -> None:
     assert (after.note, after.own_note) == expected
+
+
+def test_another_tenant_gets_no_note_and_has_the_schedule_from_now_on() -> None:
+    after = give_to_tenant(noted("why"), now=at(3))
+    assert (after.note, after.own_note, after.tenant_since) == ("", None, at(3))
+    assert do_replace(after, at(4)).tenant_since == at(3)
+
+
+def test_a_schedule_that_is_put_again_after_its_deletion_stays_its_tenants() -> None:
+    before = visited()
+    revived = do_replace(do_delete(before, at(2)), at(3))
+    assert (revived.created_at, revived.tenant_since) == (at(3), before.created_at)
+    again = do_replace(do_delete(revived, at(4)), at(5))
+    assert again.tenant_since == before.created_at
 
 
 def test_a_second_pause_forgets_the_resume_before_it() -> None:

@@ -101,6 +101,33 @@ def test_a_rate_that_is_put_again_keeps_its_beat(world: World) -> None:
     assert view.definition.anchor == START
 
 
+# --- the tenant ---
+
+
+@pytest.mark.parametrize("given", [{}, {"note": "from here on"}], ids=["", "with a note"])
+@pytest.mark.parametrize(
+    ("before", "after", "keeps_note"),
+    [
+        (None, None, True),
+        ("a", "a", True),
+        ("a", None, True),
+        ("a", "b", False),
+        (None, "b", False),
+    ],
+)
+def test_a_note_stays_with_the_tenant_that_wrote_it(
+    world: World, before: str | None, after: str | None, keeps_note: bool, given: dict[str, str]
+) -> None:
+    put(world, tenant=before, note="Owner: A")
+    world.api.schedules.pause("s", "INC-42", actor="caller")
+    changed = parse(tenant=after, payload=1, paused=False, **given)
+    previewed = world.api.schedules.preview_put("s", changed)
+    world.api.schedules.put("s", changed, actor="caller")
+    note = given.get("note", "Owner: A" if keeps_note else "")
+    assert (stored(world).note, previewed.schedule.note) == (note, note)
+    assert (stored(world).tenant_since is None) is keeps_note
+
+
 # --- the origin ---
 
 WORKS: list[dict[str, Any]] = [{}, {"expression": "30 * * * *"}, {"note": "why"}, {"paused": True}]

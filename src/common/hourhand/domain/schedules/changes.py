@@ -101,11 +101,18 @@ def replace_definition(
         resumed_at=None,
         deleted_at=None,
         keep_until=None,
+        # A schedule that is put again after its deletion goes on with its events.
+        tenant_since=schedule.tenant_since or (schedule.created_at if revived else None),
         managed_by=kept_origin if managed_by is None else managed_by,
         paused_by=schedule.paused_by if was_paused_at is not None and paused is None else "",
         broken="",
         journal=in_order((*until(schedule.journal, now), *undecided)),
     )
+
+
+def give_to_tenant(schedule: Schedule, *, now: datetime) -> Schedule:
+    """Return the schedule for another tenant, which sees no note or event of the one before."""
+    return replace(schedule, note="", own_note=None, tenant_since=floor_ms(now))
 
 
 def pause(

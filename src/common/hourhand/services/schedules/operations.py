@@ -19,6 +19,7 @@ from hourhand.domain.schedules.changes import (
     create,
     definition_name,
     delete,
+    give_to_tenant,
     pause,
     recompute,
     replace_definition,
@@ -101,6 +102,29 @@ class ScheduleView:
 
 
 @dataclass(frozen=True, slots=True)
+class _Found:
+    """What a put finds under its id: the record, also of a deleted schedule, and its definition."""
+
+    record: Schedule | None
+    definition: ScheduleDefinition | None
+
+    @property
+    def current(self) -> Schedule | None:
+        """The schedule, unless it was deleted."""
+        return self.record if self.record and self.record.deleted_at is None else None
+
+    @property
+    def current_definition(self) -> ScheduleDefinition | None:
+        """The definition of the schedule, unless it was deleted."""
+        return self.definition if self.current else None
+
+    def given(self, schedule: Schedule, after: ScheduleDefinition, now: datetime) -> Schedule:
+        """Return the schedule as it is put under ``after``, which may be of another tenant."""
+        had = self.definition.tenant if self.definition else None
+        return schedule if after.tenant in {None, had} else give_to_tenant(schedule, now=now)
+
+
+@dataclass(frozen=True, slots=True)
 class ScheduleService:
     """Changes schedules on request.
 
@@ -146,11 +170,12 @@ class ScheduleService:
         """
         for _ in range(MAX_LOST_RACES):
             now = self.clock.now()
-            found, current, before = self._before(schedule_id, tenant)
+            found = self._find(schedule_id, tenant)
+            record, current = found.record, found.current
             request = build(current)
             if request is None:
                 return None
-            definition = settle_anchor(request.definition, before, now)
+            definition = settle_anchor(request.definition, found.current_definition, now)
             if current is not None and current.definition == definition_name(definition):
                 view = self._put_state(current, definition, request, actor)
                 if view is not None:
@@ -158,13 +183,13 @@ class ScheduleService:
                 continue
             self.check.require_sensible(definition, now)
             self.schedules.put_definition(schedule_id, definition_name(definition), definition)
-            after = self._replacement(schedule_id, found, before, definition, request, now)
+            after = self._replacement(schedule_id, found, definition, request, now)
             did, note = ScheduleEventKind.PUT, request.note or ""
-            after = with_event(self.schedules, found, after, did, actor, note, now)
-            answer = self.schedules.write(after, previous=found.sequence if found else None)
+            after = with_event(self.schedules, record, after, did, actor, note, now)
+            answer = self.schedules.write(after, previous=record.sequence if record else None)
             if isinstance(answer, Written):
                 self.telemetry.count("schedules_changed")
-                view = self._follow_up(found, after, definition, SkipReason.REPLACED, actor)
+                view = self._follow_up(record, after, definition, SkipReason.REPLACED, actor)
                 return view, current is None
         raise _lost_too_often(schedule_id)
 
@@ -173,8 +198,9 @@ class ScheduleService:
     ) -> ScheduleView:
         """Return the schedule as `put` would leave it, and change nothing. Raises as `put`."""
         now = self.clock.now()
-        _, current, before = self._before(schedule_id, tenant)
-        definition = settle_anchor(request.definition, before, now)
+        found = self._find(schedule_id, tenant)
+        current = found.current
+        definition = settle_anchor(request.definition, found.current_definition, now)
         name = definition_name(definition)
         if current is None or current.definition != name:
             self.check.require_sensible(definition, now)
@@ -190,7 +216,9 @@ class ScheduleService:
         is_paused = shown.paused_at is not None if request.paused is None else request.paused
         return self._view(
             replace(
-                with_put_note(shown, request.note, paused=request.paused),
+                with_put_note(
+                    found.given(shown, definition, now), request.note, paused=request.paused
+                ),
                 definition=name,
                 paused_at=(shown.paused_at or now) if is_paused else None,
                 managed_by=shown.managed_by if request.origin is None else request.origin,
@@ -206,7 +234,10 @@ class ScheduleService:
     def is_of_tenant(self, schedule_id: str, tenant: str) -> bool:
         """Whether there is a schedule, or one that was deleted, and it is of ``tenant``."""
         found = self.schedules.get(schedule_id)
-        return found is not None and self._is_of_tenant(found, tenant)
+        if found is None:
+            return False
+        definition = self.schedules.get_definition(schedule_id, found.definition)
+        return definition is not None and definition.tenant == tenant
 
     def list_of_tenant(
         self, tenant: str, after: str | None, limit: int
@@ -344,24 +375,19 @@ class ScheduleService:
 
     # --- parts ---
 
-    def _before(
-        self, schedule_id: str, tenant: str | None
-    ) -> tuple[Schedule | None, Schedule | None, ScheduleDefinition | None]:
-        """Return the record of a schedule, the same unless it was deleted, and its definition.
+    def _find(self, schedule_id: str, tenant: str | None) -> _Found:
+        """Return what a put finds.
 
-        Raises `WrongState` where the record is not of ``tenant`` (``None``: any may have it).
+        Raises `WrongState` where that is not of ``tenant`` (``None``: any may have it).
         """
-        found = self.schedules.get(schedule_id)
-        if found is not None and tenant is not None and not self._is_of_tenant(found, tenant):
+        record = self.schedules.get(schedule_id)
+        if record is None:
+            return _Found(None, None)
+        definition = self.schedules.get_definition(schedule_id, record.definition)
+        if tenant is not None and (definition is None or definition.tenant != tenant):
             # Ids are shared by all tenants, so that one is taken cannot be hidden.
             raise WrongState(f"The id {schedule_id} is taken. Choose another one.")
-        if found is None or found.deleted_at is not None:
-            return found, None, None
-        return found, found, self.schedules.get_definition(found.id, found.definition)
-
-    def _is_of_tenant(self, found: Schedule, tenant: str) -> bool:
-        definition = self.schedules.get_definition(found.id, found.definition)
-        return definition is not None and definition.tenant == tenant
+        return _Found(record, definition)
 
     def _put_state(
         self,
@@ -410,14 +436,13 @@ class ScheduleService:
     def _replacement(
         self,
         schedule_id: str,
-        found: Schedule | None,
-        before: ScheduleDefinition | None,
+        found: _Found,
         definition: ScheduleDefinition,
         request: ScheduleRequest,
         now: datetime,
     ) -> Schedule:
-        write_id = self.randomness.nonce()
-        if found is None:
+        write_id, record = self.randomness.nonce(), found.record
+        if record is None:
             return create(
                 schedule_id,
                 definition,
@@ -428,7 +453,7 @@ class ScheduleService:
                 note=request.note or "",
                 managed_by=request.origin or "",
             )
-        rest = spill(self.schedules, found, self.timings)
+        rest = found.given(spill(self.schedules, record, self.timings), definition, now)
         return replace_definition(
             with_put_note(rest, request.note, paused=request.paused),
             definition,
@@ -437,7 +462,7 @@ class ScheduleService:
             write_id=write_id,
             paused=request.paused,
             managed_by=request.origin,
-            undecided=self._undecided(found, before, now, SkipReason.REPLACED),
+            undecided=self._undecided(record, found.current_definition, now, SkipReason.REPLACED),
         )
 
     def _undecided(
