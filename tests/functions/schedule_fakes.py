@@ -27,13 +27,13 @@ from hourhand.services.jobs.operations import OperationsService
 from hourhand.services.jobs.queries import QueryService
 from hourhand.services.jobs.submission import SubmissionService
 from hourhand.services.schedules.backfills import BackfillReport
-from hourhand.services.schedules.operations import ScheduleView
 from hourhand.services.schedules.queries import (
     OccurrencePage,
     OccurrenceRecord,
     Preview,
     PreviewFire,
 )
+from hourhand.services.schedules.views import ScheduleView
 from hourhand.settings import Settings
 from hourhand.testing import make_job
 from tests.world.world import World
@@ -264,6 +264,11 @@ class FakeServices:
     backfills: FakeBackfills = field(default_factory=FakeBackfills)
     calendars: FakeCalendars = field(default_factory=FakeCalendars)
     occurrences: FakeOccurrences = field(default_factory=FakeOccurrences)
+
+    @property
+    def schedule_views(self) -> FakeSchedules:
+        """What reads the schedules that were put."""
+        return self.schedules
 
 
 def fake_services(world: World) -> FakeServices:

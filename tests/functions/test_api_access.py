@@ -12,7 +12,7 @@ import pytest
 from hourhand.api.access import ACCESS, Scope
 from hourhand.api.app import create_app
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.services.schedules import operations
+from hourhand.services.schedules import views
 from hourhand.testing import Faults
 from tests.functions.api_client import ApiClient, Response
 from tests.world.runs import fail_for_good
@@ -318,7 +318,7 @@ def test_a_put_takes_no_schedule_that_another_tenant_put_meanwhile(
     response = ours.send("PUT", "/v1/schedules/one", {**HOURLY, "payload": "of ours"})
 
     assert (response.status, problem_of(response)) == (409, "wrong_state")
-    assert world.api.schedules.is_of_tenant("one", THEIRS)
+    assert world.api.schedule_views.is_of_tenant("one", THEIRS)
 
 
 @pytest.mark.parametrize("change", [{"note": "of ours"}, {"priority": "low"}])
@@ -330,7 +330,7 @@ def test_a_put_changes_no_schedule_that_was_given_to_another_tenant_meanwhile(
     ours = token_client(world, faults=faults, scope=EVERY_SCOPE, org=OURS)
 
     assert ours.send("PUT", "/v1/schedules/one", {**HOURLY, **change}).status == 409
-    assert world.api.schedules.is_of_tenant("one", THEIRS)
+    assert world.api.schedule_views.is_of_tenant("one", THEIRS)
 
 
 def test_a_dry_put_shows_no_schedule_of_another_tenant(ours: ApiClient, world: World) -> None:
@@ -375,11 +375,11 @@ def test_schedules_of_other_tenants_are_not_listed(ours: ApiClient, world: World
 def test_a_list_that_passes_over_too_many_schedules_ends_in_time(
     ours: ApiClient, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operations, "SCHEDULES_A_PAGE", 1)
+    monkeypatch.setattr(views, "SCHEDULES_A_PAGE", 1)
     put_schedule(world, "a", THEIRS)
     put_schedule(world, "b", OURS)
     assert [s["id"] for s in ours.get("/v1/schedules").json["schedules"]] == ["b"]
-    monkeypatch.setattr(operations, "MAX_SECONDS_A_SEARCH", 0.0)
+    monkeypatch.setattr(views, "MAX_SECONDS_A_SEARCH", 0.0)
 
     response = ours.get("/v1/schedules")
     assert (response.status, problem_of(response)) == (503, "unavailable")

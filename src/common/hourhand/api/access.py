@@ -266,7 +266,7 @@ def _require_own(services: Services, bound: Bound, tenant: str, id_: str) -> Non
                 raise NotFound(f"There is no job {quoted(id_)}.")
         case Bound.SCHEDULE:
             known = OWN_ID.fullmatch(id_) is not None
-            if not known or not services.schedules.is_of_tenant(id_, tenant):
+            if not known or not services.schedule_views.is_of_tenant(id_, tenant):
                 raise NotFound(f"There is no schedule {quoted(id_)}.")
         case _:
             return

@@ -49,11 +49,11 @@ def put(world: World, **body: Any) -> Schedule:
 
 
 def materialiser(world: World, faults: Faults | None = None) -> Materialiser:
-    return world.process(faults or Faults()).api.schedules.materialiser
+    return world.process(faults or Faults()).api.schedules.effects.materialiser
 
 
 def definition_of(world: World) -> ScheduleDefinition:
-    return world.api.schedules.get("s").definition
+    return world.api.schedule_views.get("s").definition
 
 
 def visit(
