@@ -321,9 +321,9 @@ def test_a_put_takes_no_schedule_that_another_tenant_put_meanwhile(
     assert world.api.schedule_views.is_of_tenant("one", THEIRS)
 
 
-@pytest.mark.parametrize("change", [{"note": "of ours"}, {"priority": "low"}])
+@pytest.mark.parametrize("change", [{"note": "of ours"}, {"priority": "low"}, {"paused": True}])
 def test_a_put_changes_no_schedule_that_was_given_to_another_tenant_meanwhile(
-    world: World, change: dict[str, str]
+    world: World, change: dict[str, Any]
 ) -> None:
     put_schedule(world, "one", OURS)
     faults = Faults().interrupt("schedules.write", lambda: put_schedule(world, "one", THEIRS))
@@ -331,6 +331,7 @@ def test_a_put_changes_no_schedule_that_was_given_to_another_tenant_meanwhile(
 
     assert ours.send("PUT", "/v1/schedules/one", {**HOURLY, **change}).status == 409
     assert world.api.schedule_views.is_of_tenant("one", THEIRS)
+    assert world.api.schedule_views.get("one").schedule.is_live
 
 
 def test_a_dry_put_shows_no_schedule_of_another_tenant(ours: ApiClient, world: World) -> None:

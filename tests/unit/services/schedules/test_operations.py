@@ -467,6 +467,27 @@ def test_who_loses_a_race_judges_anew_from_what_stands(world: World, act: Act) -
     assert after.write_id != "else"
 
 
+@pytest.mark.parametrize("paused", [True, False])
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["replaced", "deleted"])
+def test_a_put_that_pauses_or_resumes_puts_its_definition_though_another_one_came_between(
+    world: World, paused: bool, is_deleted: bool
+) -> None:
+    put(world, payload="mine", paused=not paused)
+
+    def step_in() -> None:
+        if is_deleted:
+            world.delete_schedule("s")
+        else:
+            put(world, payload="else")
+
+    faults = Faults().interrupt("schedules.write", step_in)
+    wanted = parse(payload="mine", paused=paused)
+    view, is_new = service(world, faults).put("s", wanted, actor="caller")
+    assert (view.definition.payload_text, is_new) == ('"mine"', is_deleted)
+    assert stored(world).definition == view.schedule.definition
+    assert (stored(world).paused_at is not None) is paused
+
+
 def test_who_loses_for_ever_says_so(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     put(world)
     monkeypatch.setattr(module, "MAX_LOST_RACES", 3)

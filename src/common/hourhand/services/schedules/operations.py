@@ -155,13 +155,18 @@ class ScheduleService:
             definition,
         )
 
-    def pause(self, schedule_id: str, note: str | None, *, actor: str) -> ScheduleView:
+    def pause(
+        self, schedule_id: str, note: str | None, *, actor: str, definition: str | None = None
+    ) -> ScheduleView:
         """Pause a schedule; its pending jobs are cancelled, its running jobs continue.
 
-        The ``note`` stands for the schedule's own until it is resumed. Repeatable.
+        The ``note`` stands for the schedule's own until it is resumed. Repeatable. ``definition``:
+        the only one under which it is paused; ``None``: any.
         """
 
         def build(current: Schedule, now: datetime) -> Schedule | None:
+            if definition not in {None, current.definition}:
+                return None
             if current.paused_at is None:
                 return pause(current, now=now, write_id=self.randomness.nonce(), note=note)
             # It is a person's pause from here on.
@@ -171,13 +176,18 @@ class ScheduleService:
             schedule_id, build, SkipReason.PAUSED, actor, ScheduleEventKind.PAUSED, note
         )
 
-    def resume(self, schedule_id: str, note: str | None, *, actor: str) -> ScheduleView:
+    def resume(
+        self, schedule_id: str, note: str | None, *, actor: str, definition: str | None = None
+    ) -> ScheduleView:
         """Resume a schedule; its misfire policy decides about the times that it missed.
 
-        The note of the pause ends with it. A ``note`` becomes the schedule's own.
+        The note of the pause ends with it. A ``note`` becomes the schedule's own. ``definition``:
+        as for `pause`.
         """
 
         def build(current: Schedule, now: datetime) -> Schedule | None:
+            if definition not in {None, current.definition}:
+                return None
             if current.paused_at is not None:
                 return resume(current, now=now, write_id=self.randomness.nonce(), note=note)
             return self._annotated(current, now, note=note)
@@ -279,7 +289,12 @@ class ScheduleService:
             # A note that is shown already is sent back, and says nothing about the change.
             note = None if request.note == current.note else request.note
             change = self.pause if request.paused else self.resume
-            return change(current.id, note, actor=actor)
+            try:
+                view = change(current.id, note, actor=actor, definition=current.definition)
+            except NotFound:
+                # It was deleted meanwhile, and the put creates it again.
+                return None
+            return view if view.schedule.definition == current.definition else None
         noted = replace(
             with_put_note(current, request.note, paused=request.paused) if keeps_state else current,
             managed_by=current.managed_by if request.origin is None else request.origin,
