@@ -103,8 +103,11 @@ def waits_since(job: Job) -> datetime | None:
         lambda event: event.kind in _NO_SLOT or _is_wait(event), reversed(job.history)
     )
     waits = [event.at for event in lately if _is_wait(event)]
-    # A long history drops the first of several waits; a run-now moves `run_at`.
-    return min(*waits, job.run_at) if waits else None
+    if not waits:
+        return None
+    # A long history drops the first of several waits; a run-now moves `run_at`. A job that makes
+    # up for a missed time is due since before it was created.
+    return max(job.created_at, min(*waits, job.run_at))
 
 
 def _is_wait(event: HistoryEvent) -> bool:
