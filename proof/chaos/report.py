@@ -108,9 +108,7 @@ def _count_faults(findings: Findings, evidence: Evidence) -> None:
     worst = max((abs(fault.seconds) for fault in clocks), default=0.0)
     findings.count("furthest that a clock was off, s", f"{worst:.0f}")
     findings.count("purges of all queues", sum(f.trouble is Trouble.PURGE for f in faults))
-    findings.count(
-        "faults of the plan not done, for nobody was there", sum(evidence.dropped.values())
-    )
+    findings.count("planned faults that were not injected", sum(evidence.dropped.values()))
 
 
 def _count_judged(findings: Findings, evidence: Evidence) -> None:

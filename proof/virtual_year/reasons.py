@@ -39,15 +39,17 @@ class Reasons:
             case "excluded":
                 return None if self.may_be_excluded(nominal, wanted=True) else "it was not"
             case "window":
-                window = timedelta(seconds=nominal.span.definition.misfire.window_seconds)
-                is_older = nominal.at < nominal.decided_at - window
-                return None if is_older else "it was within the window"
+                return None if _is_too_old(nominal) else "it was within the window"
             case "replaced" | "deleted":
                 # So is what fell into a pause that was over, if nobody dealt with it by then.
                 return None if _was_cut_off(nominal) else "its definition was in force"
             case "paused" | "misfire":
+                # What fell into a pause longer than the window was given up without the policy.
+                is_given_up = reason == "paused" and _is_too_old(nominal)
                 return _misfit_of_missed(reason, nominal, pauses) or (
-                    None if _was_cut_off(nominal) else _misfit_of_policy(index, nominals)
+                    None
+                    if _was_cut_off(nominal) or is_given_up
+                    else _misfit_of_policy(index, nominals)
                 )
         return "it is no reason of a journal"
 
@@ -67,6 +69,11 @@ class Reasons:
         known = self.books.calendars[name]
         last = max((n for n, (at, _) in enumerate(known) if at <= after), default=0)
         return [content for at, content in known[last:] if at <= until] or [known[0][1]]
+
+
+def _is_too_old(nominal: Nominal) -> bool:
+    window = timedelta(seconds=nominal.span.definition.misfire.window_seconds)
+    return nominal.decided_at is not None and nominal.at < nominal.decided_at - window
 
 
 def _was_cut_off(nominal: Nominal) -> bool:

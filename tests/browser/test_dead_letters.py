@@ -230,6 +230,23 @@ def test_all_dead_jobs_of_a_handler_are_redriven_but_not_under_a_filter_of_the_p
     assert all("REDRIVEN" in kinds(cloud, job_id) for job_id in ids)
 
 
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("error_type=", "without a value: error_type"),
+        ("handler=report", "that is given twice: handler"),
+        ("tenant=acme", "that the console does not know: tenant"),
+    ],
+)
+def test_a_filter_of_the_address_that_is_not_clear_stops_bulk_actions(
+    page: Page, seeds: Seeds, query: str, why: str
+) -> None:
+    seeds.dead("file.csv", handler="import-file")
+    page.goto(f"/console/dead-letters?handler=import-file&{query}")
+    page.get_by_text(f"The address has a filter {why}.").wait_for()
+    assert page.locator(".bulk-bar").get_by_role("button", name="Redrive …").is_disabled()
+
+
 def shown_rows(group: Locator) -> list[str]:
     """Return the ids in the rows of an open group, from the top."""
     return group.locator("tbody a.id").all_inner_texts()

@@ -156,6 +156,36 @@ def test_a_filter_of_the_address_that_is_not_known_is_shown_and_stops_bulk_actio
     page.get_by_role("button", name="Cancel …", disabled=False).wait_for()
 
 
+@pytest.mark.parametrize(
+    ("query", "why", "term", "then"),
+    [
+        ("handler=&tenant=acme", "a filter without a value: handler", "empty filter handler", ""),
+        (
+            "tenant=acme&status=RUNNING&status=DEAD",
+            "a filter that is given twice: status",
+            "repeated filter status",
+            "",
+        ),
+        (
+            "tenant=acme&status=RUNNING&status=DEAD",
+            "a filter that is given twice: status",
+            "tenant acme",
+            "status=RUNNING",
+        ),
+    ],
+)
+def test_a_filter_of_the_address_without_one_value_is_shown_and_stops_bulk_actions(
+    page: Page, job_ids: dict[str, str], query: str, why: str, term: str, then: str
+) -> None:
+    page.goto(f"/console/jobs?{query}")
+    page.get_by_role("link", name=job_ids["RUNNING"]).wait_for()
+    page.get_by_text(f"The address has {why}. Remove it first.").wait_for()
+    assert page.get_by_role("button", name="Cancel …").is_disabled()
+    page.get_by_role("button", name=f"Remove filter: {term}").click()
+    page.wait_for_url(f"**/jobs?{then or 'tenant=acme'}")
+    page.get_by_role("button", name="Cancel …", disabled=False).wait_for()
+
+
 def test_a_search_that_the_api_cannot_answer_says_so(
     page: Page, guard: Guard, job_ids: dict[str, str]
 ) -> None:

@@ -184,6 +184,25 @@ def test_a_paused_schedule_stays_paused_when_it_is_edited(
     assert (made["status"], made["expression"], made["note"]) == ("paused", "@daily", None)
 
 
+@pytest.mark.parametrize("written", [None, "INC-43"])
+def test_an_edit_of_a_paused_schedule_leaves_its_own_note_alone(
+    page: Page, seeds: Seeds, cloud: Cloud, written: str | None
+) -> None:
+    name = f"noted-{written}"
+    seeds.schedule(name, "@hourly", note="Owner: team A")
+    cloud.ask("POST", f"/schedules/{name}/pause", {"note": "INC-42"})
+    page.goto(f"/console/schedules/{name}/edit")
+    expression(page).fill("@daily")
+    if written is not None:
+        page.get_by_label("Note").fill(written)
+    save(page)
+    page.get_by_text(f"Saved {name}.").wait_for()
+    made = told(cloud, name)
+    assert (made["status"], made["note"]) == ("paused", written or "INC-42")
+    resumed = cloud.ask("POST", f"/schedules/{name}/resume", {})
+    assert (resumed["expression"], resumed["note"]) == ("@daily", "Owner: team A")
+
+
 @pytest.mark.parametrize(
     "context_options", [{"viewport": {"width": 390, "height": 844}}, {"color_scheme": "dark"}]
 )

@@ -94,6 +94,7 @@ schedules = st.builds(
     managed_by=words,
     paused_by=words,
     own_note=maybe(texts),
+    tenant_since=maybe(times),
     broken=texts,
     backfills=st.lists(ids, max_size=5).map(tuple),
     journal=journals,

@@ -47,7 +47,7 @@ def world() -> World:
 
 
 def view(world: World, name: str = "poison") -> Any:
-    return world.api.schedules.get(name)
+    return world.api.schedule_views.get(name)
 
 
 # --- beyond the limit ---
@@ -97,7 +97,7 @@ def test_it_can_be_shown_listed_replaced_and_deleted(world: World, meter: Meter)
     put_poison(world, CALENDARS, "another")
     lives(world, meter, 3)
     meter.done = 0
-    shown, _ = world.api.schedules.list(None, 10)
+    shown, _ = world.api.schedule_views.list(None, 10)
     assert [each.broken_reason is not None for each in shown] == [True, True]
     page = world.api.occurrences.history("poison", limit=10, cursor=None)
     assert page.upcoming == ()

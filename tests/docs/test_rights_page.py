@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from hourhand.aws.permissions import GRANTS
-from tests.docs.pages import code, read, rows, section
+import pytest
 
-ROWS = rows(section(read("reference/iam.md"), "The functions"))
+from hourhand.api.access import ACCESS, Bound
+from hourhand.aws.permissions import GRANTS
+from tests.docs.pages import code, names, read, rows, section
+
+PAGE = read("reference/iam.md")
+ROWS = rows(section(PAGE, "The functions"))
+BOUND_BY_ID = {Bound.JOB, Bound.SCHEDULE}
+"""What "any route with the id of a job or a schedule" stands for."""
 
 
 def test_the_page_lists_each_right_of_each_function() -> None:
@@ -23,3 +29,13 @@ def test_the_page_names_the_records_to_which_a_right_is_limited() -> None:
     shown = [code(row[3]) for row in ROWS if row[3].startswith("only the records")]
 
     assert [sorted(keys) for keys in shown] == [sorted(keys) for keys in limited if keys]
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted({path for (_, path), access in ACCESS.items() if access.bound not in BOUND_BY_ID}),
+)
+def test_the_page_says_what_each_route_does_for_a_caller_of_one_tenant(path: str) -> None:
+    shown = {name.split()[-1] for name in names(section(PAGE, "Tenants"))}
+
+    assert path.removeprefix("/v1") in shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -102,6 +103,19 @@ def test_each_link_leads_somewhere(own: str) -> None:
         file, _, anchor = target.partition("#")
         page = (FOLDER / file).read_text() if file else own
         assert not anchor or anchor in anchors(page), target
+
+
+def test_every_command_acts_in_the_stack_that_the_first_steps_name() -> None:
+    (stack,) = re.findall(r"^STACK=(.+)$", FIRST, re.M)
+    exported = re.findall(r"^export (.+)$", FIRST, re.M)
+    done = subprocess.run(
+        ["bash", "-c", f"STACK={stack}\nexport {exported[0]}\nprintenv HOURHAND_STACK"],  # noqa: S607
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": os.environ["PATH"]},
+    )
+    assert done.stdout.strip() == stack
 
 
 @pytest.mark.parametrize("block", re.findall(r"^ *```sh\n(.*?)^ *```", PAGE + RESTORE, re.M | re.S))

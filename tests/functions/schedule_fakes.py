@@ -28,13 +28,13 @@ from hourhand.services.jobs.pauses import HandlerPauseService
 from hourhand.services.jobs.queries import QueryService
 from hourhand.services.jobs.submission import SubmissionService
 from hourhand.services.schedules.backfills import BackfillReport
-from hourhand.services.schedules.operations import ScheduleView
 from hourhand.services.schedules.queries import (
     OccurrencePage,
     OccurrenceRecord,
     Preview,
     PreviewFire,
 )
+from hourhand.services.schedules.views import ScheduleView
 from hourhand.settings import Settings
 from hourhand.testing import make_job
 from tests.world.world import World
@@ -90,8 +90,9 @@ class FakeSchedules:
     calls: list[Call] = field(default_factory=list)
 
     def put(
-        self, schedule_id: str, request: ScheduleInput, *, actor: str
+        self, schedule_id: str, request: ScheduleInput, *, actor: str, tenant: str | None = None
     ) -> tuple[ScheduleView, bool]:
+        assert tenant is None, "no caller of these tests is bound to one"
         self.calls.append(("put", schedule_id, request.paused, request.note, actor))
         created = schedule_id not in self.views
         paused_at = START if request.paused else None
@@ -104,7 +105,10 @@ class FakeSchedules:
         self.views[schedule_id] = ScheduleView(schedule, request.definition, NEXT)
         return self.views[schedule_id], created
 
-    def preview_put(self, schedule_id: str, request: ScheduleInput) -> ScheduleView:
+    def preview_put(
+        self, schedule_id: str, request: ScheduleInput, *, tenant: str | None = None
+    ) -> ScheduleView:
+        assert tenant is None, "no caller of these tests is bound to one"
         self.calls.append(("preview_put", schedule_id, request.paused, request.note))
         schedule = make_schedule(id=schedule_id, managed_by=request.origin or "")
         return ScheduleView(schedule, request.definition, NEXT)
@@ -262,6 +266,11 @@ class FakeServices:
     backfills: FakeBackfills = field(default_factory=FakeBackfills)
     calendars: FakeCalendars = field(default_factory=FakeCalendars)
     occurrences: FakeOccurrences = field(default_factory=FakeOccurrences)
+
+    @property
+    def schedule_views(self) -> FakeSchedules:
+        """What reads the schedules that were put."""
+        return self.schedules
 
 
 def fake_services(world: World) -> FakeServices:

@@ -12,7 +12,8 @@ import pytest
 from hourhand.api.access import ACCESS, Scope
 from hourhand.api.app import create_app
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.services.schedules import operations
+from hourhand.services.schedules import views
+from hourhand.testing import Faults
 from tests.functions.api_client import ApiClient, Response
 from tests.world.runs import fail_for_good
 from tests.world.world import World
@@ -22,10 +23,11 @@ OURS, THEIRS = "acme", "globex"
 HOURLY = {"expression": "@hourly", "handler": "greet"}
 
 
-def token_client(world: World, **claims: Any) -> ApiClient:
+def token_client(world: World, *, faults: Faults | None = None, **claims: Any) -> ApiClient:
     """Return a client whose token has these claims."""
-    access = replace(world.api.access, tenant_claim="org")
-    client = ApiClient(create_app(replace(world.api, access=access)))
+    api = world.api if faults is None else world.process(faults).api
+    access = replace(api.access, tenant_claim="org")
+    client = ApiClient(create_app(replace(api, access=access)))
     claims = {"sub": "auth0|bob", **claims}
     client.template["requestContext"]["authorizer"] = {"jwt": {"claims": claims, "scopes": None}}
     return client
@@ -298,6 +300,47 @@ def test_the_id_of_a_deleted_schedule_of_another_tenant_stays_taken(
     assert send(ours, ("GET", "/v1/schedules/{id}/occurrences")).status == 404
 
 
+STEPS_OF_A_PUT = ["schedules.get", "schedules.put_definition", "schedules.write"]
+
+
+@pytest.mark.parametrize("step", STEPS_OF_A_PUT)
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["", "deleted again"])
+def test_a_put_takes_no_schedule_that_another_tenant_put_meanwhile(
+    world: World, step: str, is_deleted: bool
+) -> None:
+    def put_theirs() -> None:
+        put_schedule(world, "one", THEIRS)
+        if is_deleted:
+            world.delete_schedule("one")
+
+    faults = Faults().interrupt(step, put_theirs)
+    ours = token_client(world, faults=faults, scope=EVERY_SCOPE, org=OURS)
+    response = ours.send("PUT", "/v1/schedules/one", {**HOURLY, "payload": "of ours"})
+
+    assert (response.status, problem_of(response)) == (409, "wrong_state")
+    assert world.api.schedule_views.is_of_tenant("one", THEIRS)
+
+
+@pytest.mark.parametrize("change", [{"note": "of ours"}, {"priority": "low"}, {"paused": True}])
+def test_a_put_changes_no_schedule_that_was_given_to_another_tenant_meanwhile(
+    world: World, change: dict[str, Any]
+) -> None:
+    put_schedule(world, "one", OURS)
+    faults = Faults().interrupt("schedules.write", lambda: put_schedule(world, "one", THEIRS))
+    ours = token_client(world, faults=faults, scope=EVERY_SCOPE, org=OURS)
+
+    assert ours.send("PUT", "/v1/schedules/one", {**HOURLY, **change}).status == 409
+    assert world.api.schedule_views.is_of_tenant("one", THEIRS)
+    assert world.api.schedule_views.get("one").schedule.is_live
+
+
+def test_a_dry_put_shows_no_schedule_of_another_tenant(ours: ApiClient, world: World) -> None:
+    put_schedule(world, "one", THEIRS)
+
+    assert ours.send("PUT", "/v1/schedules/one?dry_run=true", HOURLY).status == 409
+    assert ours.send("PUT", "/v1/schedules/two?dry_run=true", HOURLY).status == 200
+
+
 def test_a_schedule_is_put_for_the_callers_tenant(ours: ApiClient, world: World) -> None:
     created = ours.send("PUT", "/v1/schedules/one", HOURLY)
     assert (created.status, created.json["tenant"]) == (201, OURS)
@@ -333,11 +376,11 @@ def test_schedules_of_other_tenants_are_not_listed(ours: ApiClient, world: World
 def test_a_list_that_passes_over_too_many_schedules_ends_in_time(
     ours: ApiClient, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operations, "SCHEDULES_A_PAGE", 1)
+    monkeypatch.setattr(views, "SCHEDULES_A_PAGE", 1)
     put_schedule(world, "a", THEIRS)
     put_schedule(world, "b", OURS)
     assert [s["id"] for s in ours.get("/v1/schedules").json["schedules"]] == ["b"]
-    monkeypatch.setattr(operations, "MAX_SECONDS_A_SEARCH", 0.0)
+    monkeypatch.setattr(views, "MAX_SECONDS_A_SEARCH", 0.0)
 
     response = ours.get("/v1/schedules")
     assert (response.status, problem_of(response)) == (503, "unavailable")

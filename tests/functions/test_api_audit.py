@@ -13,6 +13,7 @@ import pytest
 
 from hourhand.api.app import create_app
 from hourhand.api.requests import AuditRequest
+from hourhand.domain.schedules.changes import DELETED_KEPT
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.services import audit
@@ -445,6 +446,58 @@ def test_an_index_that_lags_names_no_schedule_that_is_gone(world: World, alice: 
     world.schedules.delete_expired(START + timedelta(days=31))
 
     assert [e for e in search(alice) if e["job_id"] is None] == []
+
+
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["", "deleted before"])
+def test_a_tenant_sees_nothing_from_before_it_had_a_schedule(
+    world: World, alice: ApiClient, is_deleted: bool
+) -> None:
+    theirs = token_client(world, scope=EVERY_SCOPE, org=THEIRS, sub="them")
+    ours = token_client(world, scope=EVERY_SCOPE, org=OURS, sub="us")
+    path = "/v1/schedules/one"
+    theirs.send("PUT", path, HOURLY)
+    world.advance(1)
+    theirs.post(f"{path}/pause", {"note": "their secret"})
+    if is_deleted:
+        theirs.send("DELETE", path)
+    world.advance(1)
+    alice.send("PUT", path, {**HOURLY, "tenant": OURS})
+    world.advance(1)
+    ours.post(f"{path}/trigger")
+    for limit in (1, 50):
+        for query in ("schedule=one", "", f"from={rfc3339(START)}"):
+            found = [e for e in told(search(ours, query, limit=limit)) if e[2] == "one"]
+            assert found == [("us", "TRIGGERED", "one"), (ALICE, "PUT", "one")]
+    assert ours.get(path).json["note"] is None
+    assert len(search(alice, "schedule=one")) == 4 + is_deleted
+
+
+def test_a_schedule_that_its_tenant_puts_again_after_a_deletion_keeps_its_events(
+    world: World,
+) -> None:
+    ours = token_client(world, scope=EVERY_SCOPE, org=OURS)
+    for _ in range(2):
+        ours.send("PUT", "/v1/schedules/one", HOURLY)
+        world.advance(1)
+        ours.send("DELETE", "/v1/schedules/one")
+        world.advance(1)
+    ours.send("PUT", "/v1/schedules/one", HOURLY)
+    actions = [e["action"] for e in search(ours, "schedule=one")]
+    assert actions == ["PUT", "DELETED", "PUT", "DELETED", "PUT"]
+
+
+def test_an_id_that_was_forgotten_shows_its_next_tenant_no_event_of_the_last_one(
+    world: World, alice: ApiClient
+) -> None:
+    path = "/v1/schedules/one"
+    alice.send("PUT", path, {**HOURLY, "tenant": THEIRS, "note": "their secret"})
+    alice.send("DELETE", path)
+    world.advance(DELETED_KEPT.total_seconds() + 1)
+    world.schedules.delete_expired(world.clock.now())
+    ours = token_client(world, scope=EVERY_SCOPE, org=OURS, sub="us")
+
+    assert ours.send("PUT", path, HOURLY).status == 201
+    assert told(search(ours, "schedule=one")) == [("us", "PUT", "one")]
 
 
 def test_a_schedule_whose_definition_is_gone_is_of_no_tenant(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, Json
 
 from hourhand.api.app import create_app
 from hourhand.handlers import JobContext, Registry, describe, job
@@ -27,6 +27,22 @@ class Charge(BaseModel):
 class Letter:
     to: str
     days: int = 1
+
+
+@dataclass(frozen=True)
+class Line:
+    sku: str
+    count: int = 1
+
+
+@dataclass
+class Order:
+    lines: set[Line] = field(default_factory=set)
+    by_line: dict[Json[Line], int] = field(default_factory=dict)
+
+
+@job("order", registry=REGISTRY)
+def order(ctx: JobContext, payload: Order) -> None: ...
 
 
 @job("charge", registry=REGISTRY)
@@ -80,6 +96,7 @@ def _jobs(api: ApiClient) -> int:
         ("write", [{"to": "Ada"}, {}], ["payload[1].to"]),
         ("write", [{"to": "Ada"}, {"to": "Ada", "dyas": 7}], ["payload[1].dyas"]),
         ("send", {"to": "Ada", "dyas": 7}, ["payload.dyas"]),
+        ("order", {"lines": [{"sku": "a", "count": "x"}]}, ["payload.lines[0].count"]),
     ],
 )
 def test_a_submission_is_refused_with_the_names_of_the_fields(
@@ -102,6 +119,8 @@ def test_a_submission_is_refused_with_the_names_of_the_fields(
         ("post", {"to": "Ada", "dyas": 7}),
         ("import", BAD),
         ("greet", ["anything"]),
+        ("order", {"lines": [{"sku": "a"}, {"sku": "a", "count": 1}]}),
+        ("order", {"by_line": {'{"sku": "a"}': 1}}),
     ],
 )
 def test_what_the_handler_accepts_and_what_is_not_checked_is_submitted(

@@ -13,7 +13,7 @@ from hourhand.domain.callers import caller_key
 from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.schedules.schedule import BackfillOrder, JournalEntry, Reprocess, SkipReason
 from hourhand.memory import START
-from hourhand.services.schedules.operations import ScheduleView
+from hourhand.services.schedules.views import ScheduleView
 from hourhand.testing import make_job
 from tests.functions.api_client import ALICE, ApiClient, load_event, read_answer
 from tests.functions.schedule_fakes import (

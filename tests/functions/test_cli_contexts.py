@@ -110,8 +110,11 @@ def test_a_variable_that_takes_precedence_is_named(shell: Shell) -> None:
         (("--profile", "flag"), {"HOURHAND_PROFILE": "env"}, (API, "flag", "eu-west-1")),
         ((), {"HOURHAND_ENDPOINT": "https://other.example"}, ("https://other.example", None, None)),
         (("--endpoint", "https://other.example"), {}, ("https://other.example", None, None)),
-        (("--context", "two"), {}, ("https://two.example", None, None)),
-        ((), {"HOURHAND_CONTEXT": "two"}, ("https://two.example", None, None)),
+        (("--context", "two"), {}, ("https://two.example", "second", None)),
+        ((), {"HOURHAND_ENDPOINT": f"{API}/v1/"}, (f"{API}/v1/", "ops", "eu-west-1")),
+        (("--endpoint", "https://two.example/"), {}, ("https://two.example/", "second", None)),
+        (("--endpoint", "two"), {}, ("two", None, None)),
+        ((), {"HOURHAND_CONTEXT": "two"}, ("https://two.example", "second", None)),
         (("--context", "one"), {"HOURHAND_CONTEXT": "two"}, (API, "ops", "eu-west-1")),
     ],
 )
@@ -124,7 +127,8 @@ def test_a_flag_comes_before_the_environment_and_that_before_the_context(
 ) -> None:
     one = ("--endpoint", API, "--profile", "ops", "--region", "eu-west-1")
     shell.type("context", "add", "one", *one, "--use")
-    shell.type("context", "add", "two", "--endpoint", "https://two.example")
+    two = ("--endpoint", "https://two.example", "--profile", "second")
+    shell.type("context", "add", "two", *two)
     for name, value in environ.items():
         shell.monkeypatch.setenv(name, value)
     assert shell.type("stats", *flags).code == 0
@@ -176,6 +180,41 @@ def test_a_change_in_production_is_asked_for_unless_confirmed_in_advance(
     made = [r for r in shell.requests if r.method != "GET" and b"dry_run" not in r.content]
     assert made == changes
     assert shell.type(*typed, "--yes").code == 0
+
+
+@pytest.mark.parametrize(
+    "url", [API, f"{API}/", f"{API}/v1", f"{API}:443/v1/", API.replace("api", "API")]
+)
+@pytest.mark.parametrize(
+    "flags", [("--endpoint", "URL"), ("--context", "dev", "--endpoint", "URL"), ()], ids=len
+)
+@pytest.mark.parametrize("in_use", ["prod", "dev", None])
+def test_the_api_of_a_production_context_is_asked_about_whichever_context_is_in_use(
+    shell: Shell, url: str, flags: tuple[str, ...], in_use: str | None
+) -> None:
+    shell.type("context", "add", "dev", "--endpoint", "https://dev.example")
+    shell.type("context", "add", "prod", "--endpoint", API, "--production")
+    shell.type("context", "use", *([in_use] if in_use else ["--none"]))
+    if not flags:
+        shell.monkeypatch.setenv("HOURHAND_ENDPOINT", url)
+    typed = [url if each == "URL" else each for each in flags]
+    ran = shell.type("jobs", "submit", "greet", *typed)
+    assert ran.code == 2
+    assert f"In the production context prod ({API})." in ran.err
+    assert shell.requests == []
+    ran = shell.type("jobs", "submit", "greet", "--endpoint", "https://dev.example")
+    assert (ran.code, ran.err) == (0, "In the context dev (https://dev.example).\n")
+
+
+def test_of_two_contexts_of_one_api_the_one_that_is_named_or_in_use_decides(shell: Shell) -> None:
+    shell.type("context", "add", "all", "--endpoint", API, "--production")
+    shell.type("context", "add", "own", "--endpoint", API, "--use")
+    typed = ("jobs", "submit", "greet")
+    assert shell.type(*typed, "--endpoint", f"{API}/").code == 0
+    assert shell.type(*typed, "--context", "all", "--endpoint", f"{API}/").code == 2
+    shell.type("context", "use", "--none")
+    assert shell.type(*typed, "--context", "own", "--endpoint", f"{API}/").code == 0
+    assert shell.type(*typed, "--endpoint", f"{API}/").code == 2
 
 
 def test_one_answer_is_enough(production: Shell) -> None:

@@ -1,21 +1,22 @@
 """A submission refuses no payload that the handler accepts, whatever the handler's type.
 
-The only exceptions are fields that a dataclass or a TypedDict does not have.
+The only exceptions are fields that a dataclass or a TypedDict does not have. And the work of a
+check grows with the size of a payload, not with the power of its depth.
 """
 
 from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import field, make_dataclass
-from datetime import date, datetime, time, timedelta
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, make_dataclass
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
 from fractions import Fraction
 from ipaddress import IPv4Address
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, NotRequired, cast
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Optional, Union, cast
 from uuid import UUID
 
 import pydantic
@@ -30,6 +31,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     FutureDate,
     Json,
@@ -40,6 +42,7 @@ from pydantic import (
     SecretStr,
     StrictInt,
     StringConstraints,
+    Tag,
     WrapValidator,
     create_model,
 )
@@ -61,6 +64,11 @@ class Level(IntEnum):
     HIGH = 2
 
 
+class Word(str, Enum):  # noqa: UP042 (a StrEnum is one of these)
+    CAT = "cat"
+    DOG = "dog"
+
+
 class Mixed(Enum):
     ONE = 1
     TEXT = "text"
@@ -78,6 +86,28 @@ class Forgiving(Enum):
 class Point(NamedTuple):
     x: int
     y: int = 0
+
+
+@dataclass(frozen=True)
+class FrozenPoint:
+    __pydantic_config__ = ConfigDict(extra="ignore")
+
+    x: int
+    y: int = 0
+
+
+@dataclass
+class Computed:
+    __pydantic_config__ = ConfigDict(extra="ignore")
+
+    x: int
+    y: int = field(default=0, init=False)
+
+
+class FrozenModel(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    x: int
 
 
 class Names(RootModel[list[str]]):
@@ -137,8 +167,38 @@ class Texts(BaseModel):
     x: str
 
 
+class InMilliseconds(BaseModel):
+    model_config = ConfigDict(val_temporal_unit="milliseconds")
+
+    x: Annotated[datetime, Field(lt=datetime(2030, 1, 1, tzinfo=UTC))]
+
+
+class And(BaseModel):
+    a: And | Or | int
+
+
+class Or(BaseModel):
+    a: And | Or | int
+    b: list[And | Or] = []
+
+
 def _split(value: Any) -> Any:
     return value.split(",") if isinstance(value, str) else value
+
+
+def _kind_of(value: Any) -> str:
+    return "one" if isinstance(value, dict) and "lives" in value else "other"
+
+
+def _tagged(one: Any, other: Any) -> Any:
+    """Return a union of two models whose field ``kind`` has these values."""
+    first = create_model("First", kind=(Literal[one], ...), x=(int, 0))
+    second = create_model("Second", kind=(Literal[other], ...), y=(list[int], []))
+    return Annotated[first | second, Field(discriminator="kind")]
+
+
+Lower = Annotated[str, AfterValidator(str.lower)]
+AsText = Annotated[str, BeforeValidator(repr)]
 
 
 LEAVES: tuple[Any, ...] = (
@@ -158,6 +218,22 @@ LEAVES: tuple[Any, ...] = (
     Annotated[datetime, Field(lt=datetime(2030, 1, 1))],  # noqa: DTZ001 (a naive bound)
     Annotated[timedelta, Field(ge=timedelta(seconds=5, microseconds=1))],
     Annotated[set[int], Field(max_length=1)],
+    *(set[FrozenPoint], frozenset[FrozenModel], set[Point], set[Any], set[tuple[int, ...]]),
+    *(set[frozenset[int]], set[Mixed], set[Json[FrozenPoint]], set[Color | int]),
+    Annotated[set[Lower], Field(max_length=1)],
+    Annotated[set[AsText], Field(min_length=2)],
+    Annotated[dict[Lower, int], Field(max_length=1)],
+    Annotated[dict[AsText, int], Field(min_length=2)],
+    Annotated[dict[Annotated[int, AfterValidator(str)] | str, int], Field(min_length=2)],
+    *(dict[Json[FrozenPoint], int], dict[Json[tuple[int, ...]], int], dict[Color, int]),
+    *(dict[Level, int], dict[Literal["a", "b"], int], dict[FrozenPoint | str, int]),
+    *(InMilliseconds, Computed, And, list[And | Or]),
+    Annotated[list[OnErrorOmit[int]], Field(max_length=1)],
+    Annotated[dict[str, OnErrorOmit[int]], Field(max_length=1)],
+    Annotated[set[OnErrorOmit[int]], Field(min_length=1, max_length=1)],
+    *(_tagged("cat", "dog"), _tagged(1, 2), _tagged(True, False), _tagged(Level.LOW, Level.HIGH)),
+    *(_tagged(Word.CAT, Word.DOG), _tagged(Color.RED, Color.BLUE), _tagged("cat", 1)),
+    Annotated[Annotated[Cat, Tag("one")] | Annotated[Or, Tag("other")], Discriminator(_kind_of)],
     Annotated[list[str], BeforeValidator(_split)],
     Annotated[int, AfterValidator(lambda value: -value)],
     Annotated[int, WrapValidator(lambda value, _: value)],
@@ -173,6 +249,20 @@ ODD: tuple[Any, ...] = (
     *([1, "a"], [], [1], ["1", 1.0], [1, 1], ["a"], [[1, 2], [3]], {}, {"a": 1}, {"1": "2"}),
     *({"kind": "cat", "lives": "9"}, {"kind": "dog"}, {"value": "1", "children": [{"value": 2}]}),
     *({"x": 1}, {"z": [1]}, [1, 2], {"value": 1, "children": None}, [0, [1, 2], -1]),
+    *([{"x": 1}], [{"x": 1}, {"x": "1"}], ["A", "a"], [1, True], [1, 1.0], [["a"]], ["red", 1]),
+    *(
+        {"A": 1, "a": 2},
+        {"a": "x", "b": 1},
+        {"x": 1, "y": "no"},
+        {"1": 1, "01": 2},
+        {'{"x": 1}': 1},
+        {"[1]": 1},
+        {"red": 1},
+        ['{"x": 1}'],
+    ),
+    *({"x": 1, "y": 2}, {"y": 1, "z": 2}, {"x": 1, "z": [2]}, {"a": 1, "x": 2}, {"x": 10**10}),
+    *({"kind": 1}, {"kind": 2, "y": [1]}, {"kind": True, "x": "1"}, {"kind": "red"}, {"kind": 1.0}),
+    *({"a": {"a": 1, "b": [{"a": "2"}]}}, {"a": {"a": {"a": None}}}, [{"a": 1}, {"a": {"a": 2}}]),
 )
 
 Typed = tuple[Any, st.SearchStrategy[Any]]
@@ -191,6 +281,7 @@ CONFIGS = st.fixed_dictionaries(
         "str_max_length": st.integers(1, 4),
         "coerce_numbers_to_str": st.booleans(),
         "validate_by_name": st.booleans(),
+        "frozen": st.booleans(),
         "regex_engine": st.sampled_from(["rust-regex", "python-re"]),
     },
 )
@@ -198,6 +289,11 @@ ALIASES = st.sampled_from(
     [None, None, "x", AliasChoices("x", "y", AliasPath("z", 0)), AliasPath("z", "a")]
 )
 KEYS = ("a", "b", "x", "y", "z", "other")
+TEXTS = (*KEYS, "A", "1", "01", "red", "[1]", '{"a": 1}', '{"x": 1}')
+TAGS: tuple[tuple[Any, Any], ...] = (
+    *(("cat", "dog"), (1, 2), (True, False), (Level.LOW, Level.HIGH)),
+    *((Word.CAT, Word.DOG), (Color.RED, Color.BLUE)),
+)
 
 
 def _objects(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -248,7 +344,7 @@ def _plain_record(
             (name, hint, field() if required else field(default=None))
             for (name, hint), required in zip(hints.items(), is_required, strict=True)
         ]
-        return make_dataclass("Drawn", given, kw_only=True, namespace=stated)
+        return make_dataclass("Drawn", given, kw_only=True, frozen=True, namespace=stated)
     marked = {
         name: hint if required else NotRequired[hint]
         for (name, hint), required in zip(hints.items(), is_required, strict=True)
@@ -259,6 +355,69 @@ def _plain_record(
     return drawn
 
 
+@st.composite
+def tagged_unions(draw: st.DrawFn, types: st.SearchStrategy[Typed]) -> Typed:
+    """Two models with a field ``kind``, which has a text, a number or a member of an enum."""
+    members, payloads = [], []
+    for tag in draw(st.sampled_from(TAGS)):
+        hints, payload = draw(several(types))
+        fields: dict[str, Any] = {name: (hint, ...) for name, hint in hints.items()}
+        members.append(create_model("Drawn", kind=(Literal[tag], ...), **fields))
+        payloads.append(payload)
+    kinds = st.sampled_from(["cat", "dog", "red", "blue", 1, 2, 1.0, True, False, "1", None])
+
+    def with_kind(payload: Any, kind: Any) -> Any:
+        return {"kind": kind, **payload} if isinstance(payload, dict) else payload
+
+    hint = Annotated[Union[members[0], members[1]], Field(discriminator="kind")]  # noqa: UP007
+    return hint, st.builds(with_kind, st.one_of(payloads), kinds)
+
+
+RECURSIVE = (
+    *("Optional[A]", "Union[A, B]", "Union[A, B, int]", "Union[A, int]", "Union[B, str]", "int"),
+    *(
+        "list[Union[A, B]]",
+        "list[A]",
+        "Union[list[A], dict[str, B], int]",
+        "Union[A, dict[str, A]]",
+    ),
+    *(
+        "Union[tuple[A, ...], list[B]]",
+        "Json[Union[A, B]]",
+        "dict[str, Union[A, B]]",
+        "set[Union[A, B]]",
+    ),
+)
+
+
+@st.composite
+def recursive_types(draw: st.DrawFn) -> Any:
+    """A model of two that refer to each other."""
+    config = cast("ConfigDict", {"frozen": True, "extra": draw(EXTRAS)})
+    both: list[Any] = []
+    for name in ("A", "B"):
+        fields: dict[str, Any] = {
+            key: (draw(st.sampled_from(RECURSIVE)), ... if draw(st.booleans()) else 0)
+            for key in ("a", "b")[: draw(st.integers(1, 2))]
+        }
+        both.append(create_model(name, __config__=config, **fields))
+    names = {"A": both[0], "B": both[1], "Optional": Optional, "Union": Union, "Json": Json}
+    for model in both:
+        model.model_rebuild(_types_namespace=names)
+    return both[0]
+
+
+# So small that the worker, which may double its work with each level, is quick.
+RECURSIVE_PAYLOADS = st.recursive(
+    st.sampled_from([1, "1", "x", None, '{"a": 1}']),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["a", "b"]), inner, max_size=2)
+    ),
+    max_leaves=6,
+)
+
+
 def _composed(types: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
     def of(make: Any, payload: Any) -> st.SearchStrategy[Typed]:
         return types.map(lambda typed: (make(typed[0]), _odd_or(payload(typed[1]))))
@@ -266,6 +425,15 @@ def _composed(types: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
     lists = lambda payload: st.lists(payload, max_size=3)  # noqa: E731 (shorter than three)
     return st.one_of(
         records(types),
+        tagged_unions(types),
+        of(lambda hint: set[hint], lists),  # type: ignore[valid-type]
+        of(lambda hint: frozenset[hint], lists),  # type: ignore[valid-type]
+        of(lambda hint: Annotated[set[hint], Field(max_length=1)], lists),  # type: ignore[valid-type]
+        of(lambda hint: Annotated[set[hint], Field(min_length=2)], lists),  # type: ignore[valid-type]
+        of(
+            lambda hint: Annotated[dict[hint, int], Field(min_length=2, max_length=2)],  # type: ignore[valid-type]
+            lambda _: st.dictionaries(st.sampled_from(TEXTS), st.just(1), max_size=3),
+        ),
         of(lambda hint: hint | None if hint is not None else None, lambda payload: payload),
         of(lambda hint: list[hint], lists),  # type: ignore[valid-type]
         of(lambda hint: tuple[hint, ...], lists),  # type: ignore[valid-type]
@@ -285,13 +453,12 @@ def _composed(types: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
 
 
 def _union(one: Any, other: Any) -> Any:
-    from typing import Union  # noqa: PLC0415 (`|` is not defined for every hint)
-
-    return Union[one, other]  # noqa: UP007
+    return Union[one, other]  # noqa: UP007 (`|` is not defined for every hint)
 
 
 TYPES = st.recursive(
-    st.sampled_from(LEAVES).map(lambda hint: (hint, st.sampled_from(ODD))),
+    st.sampled_from(LEAVES).map(lambda hint: (hint, st.sampled_from(ODD)))
+    | recursive_types().map(lambda hint: (hint, RECURSIVE_PAYLOADS)),
     _composed,
     max_leaves=4,
 )
@@ -304,19 +471,24 @@ def _handle(context: object, payload: object) -> None:
 def worker_accepts(binder: PayloadBinder, payload: Any) -> bool:
     try:
         binder(json.dumps(payload))
-    except InvalidPayload:
+    except (InvalidPayload, TypeError):
+        # A key of a dictionary that cannot be hashed is a TypeError.
         return False
     return True
+
+
+def submission_errors(check: Mapping[str, Any] | None, payload: Any) -> int:
+    if check is None:
+        return 0
+    try:
+        SchemaValidator(json.loads(json.dumps(check))).validate_json(json.dumps(payload))
+    except ValidationError as error:
+        return error.error_count()
+    return 0
 
 
 def submission_accepts(check: Mapping[str, Any] | None, payload: Any) -> bool:
-    if check is None:
-        return True
-    try:
-        SchemaValidator(json.loads(json.dumps(check))).validate_json(json.dumps(payload))
-    except ValidationError:
-        return False
-    return True
+    return submission_errors(check, payload) == 0
 
 
 @settings(max_examples=400, deadline=None)
@@ -335,6 +507,33 @@ def test_a_payload_that_the_worker_accepts_is_accepted_at_submission(data: st.Da
         event(f"the worker accepts: {accepted}")
         if accepted:
             assert submission_accepts(check, payload), (annotation, payload, check)
+
+
+STEPS = st.sampled_from(
+    [
+        lambda inner: {"a": inner},
+        lambda inner: {"b": inner},
+        lambda inner: {"a": [inner]},
+        lambda inner: {"a": {"a": inner}, "b": 1},
+        lambda inner: {"a": json.dumps(inner)},
+    ]
+)
+A_LEVEL = 60
+"""More errors than one level of a drawn type adds: it has few members and parts."""
+
+
+@settings(max_examples=200, deadline=None)
+@given(recursive_types(), st.lists(STEPS, min_size=1, max_size=2))
+def test_the_work_of_a_check_is_linear_in_the_depth_of_a_payload(
+    annotation: Any, steps: Sequence[Callable[[Any], Any]]
+) -> None:
+    check = PayloadType(PayloadBinder(_handle, annotation)).check
+    payload: Any = "wrong"
+    for depth in range(1, 10):
+        for step in steps:
+            payload = step(payload)
+        # Each schema that sees a part and refuses it adds an error.
+        assert submission_errors(check, payload) <= A_LEVEL * depth, (check, payload)
 
 
 @settings(max_examples=200, deadline=None)
@@ -383,6 +582,9 @@ EXACT: tuple[Any, ...] = (
     *(timedelta, AnyUrl, Color, Literal["a", 1], Names, Tree, StrictInt, Json[int]),
     *(dict[str, Any], list[Any], dict[int, date], tuple[int, str], list[int | None]),
     Annotated[Cat | Dog, Field(discriminator="kind")],
+    *(_tagged(1, 2), _tagged(True, False), InMilliseconds),
+    Annotated[set[int], Field(min_length=1, max_length=1)],
+    Annotated[dict[str, int], Field(min_length=1, max_length=1)],
     Annotated[int, Field(gt=0, le=100, multiple_of=5)],
     Annotated[Decimal, Field(gt=Decimal("0.5"), max_digits=3, decimal_places=1)],
     Annotated[str, Field(min_length=1, max_length=3, pattern="^[a-z]+$")],

@@ -42,7 +42,7 @@ from hourhand.ports.side_item_store import SideItemStore
 from hourhand.ports.slot_store import SlotStore
 from hourhand.ports.sweep_invoker import SweepInvoker
 from hourhand.services.jobs.execution import Disposition
-from hourhand.services.schedules.operations import ScheduleView
+from hourhand.services.schedules.views import ScheduleView
 from hourhand.services.ticks.tick import TickReport
 from hourhand.settings import DispatchMode, LeaderMode, Settings
 from hourhand.testing import Faults

@@ -81,6 +81,11 @@ class Renamed:
     hours: int = Field(validation_alias=AliasChoices("Hours", AliasPath("time", 0)), default=0)
 
 
+@pydantic.dataclasses.dataclass
+class ManyNames:
+    days: int = Field(validation_alias=AliasChoices(AliasPath("time", "days"), "Days"))
+
+
 @dataclass
 class Nothing:
     pass
@@ -205,7 +210,12 @@ FIELDS = "The fields are to, days, parts, by_name, both"
         (
             Renamed,
             {"Days": 1, "Dyas": 2},
-            {"Dyas": "is not a known field. Did you mean 'Days'? The fields are Days, Hours"},
+            {"Dyas": "is not a known field. Did you mean 'Days'? The fields are Days, Hours, time"},
+        ),
+        (
+            ManyNames,
+            {"Days": 1, "tmie": {"days": 1}},
+            {"tmie": "is not a known field. Did you mean 'time'? The fields are time, Days"},
         ),
         (Nothing, {"a": 1}, {"a": "is not a known field"}),
         (Report, {"too": 7, "d" * 200: 1}, {}),
@@ -263,22 +273,24 @@ def test_a_field_of_another_member_of_a_union_is_not_called_unknown() -> None:
 
 @dataclass
 class Even:
-    next: Even | Odd | None = None
+    kind: Literal["even"]
+    next: Annotated[Even | Odd, Field(discriminator="kind")] | None = None
 
 
 @dataclass
 class Odd:
-    next: Even | Odd | None = None
+    kind: Literal["odd"]
+    next: Annotated[Even | Odd, Field(discriminator="kind")] | None = None
     odd: int = 1
 
 
 def test_a_misspelling_in_types_that_refer_to_each_other_is_found() -> None:
-    payload: Any = {"nxet": 1}
-    for _ in range(8):
-        payload = {"next": payload}
+    payload: Any = {"kind": "even", "nxet": 1}
+    for _ in range(20):
+        payload = {"kind": "even", "next": payload}
     [(field, message)] = _errors(Even, payload).items()
     assert field.startswith("payload.next.next")
-    assert message == "is not a known field. Did you mean 'next'? The fields are next, odd"
+    assert message == "is not a known field. Did you mean 'next'? The fields are kind, next, odd"
 
 
 def test_every_wrong_field_is_named_once() -> None:
@@ -334,3 +346,18 @@ def test_a_check_that_cannot_be_used_is_logged_once_and_accepts() -> None:
     [line] = telemetry.warnings
     assert line.sentence.startswith("The check of a handler's payload cannot be used.")
     assert line.fields["handler"] == "pay"
+
+
+def test_a_check_that_fails_with_a_payload_is_logged_and_accepts_it() -> None:
+    telemetry = RecordingTelemetry()
+    of_lists = {"type": "dict", "keys_schema": {"type": "json", "schema": {"type": "list"}}}
+    directory = MemoryHandlerDirectory(HandlerInfo(name="pay", payload_check=of_lists))
+    checks = PayloadChecks(directory, telemetry)
+    checks.require_valid("pay", '{"[1]": 1}')
+    [line] = telemetry.warnings
+    assert line.sentence == (
+        "The check of a handler's payload failed. The payload is accepted unchecked."
+    )
+    assert line.fields == {"handler": "pay", "reason": "TypeError"}
+    with pytest.raises(InvalidInput):
+        checks.require_valid("pay", "[1]")

@@ -15,6 +15,8 @@ import pydantic
 import pytest
 from pydantic import (
     AfterValidator,
+    AliasChoices,
+    AliasPath,
     AnyUrl,
     BaseModel,
     BeforeValidator,
@@ -78,6 +80,22 @@ class ClosedModel(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     customer: str
+
+
+@pydantic.dataclasses.dataclass
+class ManyNames:
+    a: int = Field(validation_alias=AliasChoices("x", "y", AliasPath("z", 0)))
+    y: int = Field(0, validation_alias="why")
+
+
+@pydantic.dataclasses.dataclass(config=ConfigDict(validate_by_name=True))
+class TwoNames:
+    a: int = Field(validation_alias="x")
+
+
+@pydantic.dataclasses.dataclass(config=ConfigDict(extra="forbid"))
+class ClosedNames:
+    a: int = Field(validation_alias=AliasChoices("x", "y"))
 
 
 class Parcel(BaseModel):
@@ -404,14 +422,40 @@ def test_a_field_that_a_dataclass_or_typed_dict_lacks_is_refused_at_submission_o
         # pydantic gives a model's configuration to a dataclass that has none.
         (OpenParcel, {"invoice": {"customer": "a", "cnets": 5}}),
         (Annotated[Invoice, BeforeValidator(dict)], {"customer": "a", "cnets": 5}),
+        # Of several names of one field, those that are not read are no unknown fields.
+        (ManyNames, {"x": 1, "y": 2}),
+        (ManyNames, {"y": 1, "z": [2], "why": 3}),
+        (ManyNames, {"z": [1, 2]}),
+        (TwoNames, {"a": 1}),
+        (TwoNames, {"a": 1, "x": 2}),
     ],
 )
 def test_what_a_type_states_about_other_fields_holds(annotation: Any, payload: Any) -> None:
     assert _is_submitted(_takes(annotation), payload)
 
 
-def test_a_model_that_forbids_other_fields_refuses_them_everywhere() -> None:
-    taken, payload = _takes(ClosedModel), {"customer": "a", "cents": 5}
+@pytest.mark.parametrize(
+    ("annotation", "payload"),
+    [
+        (ManyNames, {"x": 1, "a": 2}),
+        (ManyNames, {"y": 2, "other": 1}),
+        (ManyNames, {"y": "a"}),
+        (ManyNames, {"why": 1}),
+        (TwoNames, {"x": 1, "y": 2}),
+    ],
+)
+def test_several_names_of_a_field_allow_no_others(annotation: Any, payload: Any) -> None:
+    assert not _is_submitted(_takes(annotation), payload)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "payload"),
+    [(ClosedModel, {"customer": "a", "cents": 5}), (ClosedNames, {"x": 1, "y": 2})],
+)
+def test_a_type_that_forbids_other_fields_refuses_them_everywhere(
+    annotation: Any, payload: Any
+) -> None:
+    taken = _takes(annotation)
     assert not _is_submitted(taken, payload)
     with pytest.raises(InvalidPayload):
         taken.binder(json.dumps(payload))

@@ -203,7 +203,7 @@ def test_schedules_are_listed_without_a_newer_one(
     for name in ("newer", "ours"):
         world.put_schedule(name, expression="rate(1 hour)")
     turn_newer(world.schedules, "newer", methods=(method,))
-    views, following = world.api.schedules.list(None, 10)
+    views, following = world.api.schedule_views.list(None, 10)
     assert ([view.schedule.id for view in views], following) == (["ours"], None)
 
 
@@ -214,7 +214,7 @@ def test_a_schedule_is_told_of_without_a_newer_backfill(
     put_schedule(world, **backfill)
     let_failures_pause(world)
     turn_newer(world.schedules, "nightly", methods=("get_backfill",))
-    assert world.api.schedules.get("nightly").backfills == ()
+    assert world.api.schedule_views.get("nightly").backfills == ()
     assert told(world) == 1
 
 
@@ -273,7 +273,7 @@ def test_nothing_is_decided_without_a_calendar_that_is_newer(
     # One that does not remember what the calendar held.
     process = world.process()
     with pytest.raises(WrittenByNewer):
-        process.api.schedules.get("s")
+        process.api.schedule_views.get("s")
     world.advance(3600)
     assert world.tick(process.scheduler).schedules_visited == 0
     assert stored(world) == before

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hourhand.api.requests import BulkDiscard, JobSubmission, quoted
 from hourhand.domain.callers import LOCAL, UNKNOWN
-from hourhand.domain.errors import FieldError, Forbidden, HourhandError, NotFound, WrongState
+from hourhand.domain.errors import FieldError, Forbidden, HourhandError, NotFound
 from hourhand.domain.ids import JOB_ID, OWN_ID
 from hourhand.settings import SCOPE_PREFIX
 
@@ -38,7 +38,7 @@ class Bound(StrEnum):
 
     JOB = "The job in the path must be of the tenant, else the answer is 404."
     SCHEDULE = "The schedule in the path must be of the tenant, else the answer is 404."
-    PUT_SCHEDULE = "As for a body; an id that another tenant uses is 409."
+    PUT_SCHEDULE = "As for a body; an id that another tenant uses is 409, by the put itself."
     QUERY = "The filter `tenant` is the caller's; another one is 403."
     BODY = "The field `tenant` is the caller's; another one is 403."
     BULK = "As for a body: `all` is all that the tenant has."
@@ -275,13 +275,8 @@ def _require_own(services: Services, bound: Bound, tenant: str, id_: str) -> Non
                 raise NotFound(f"There is no job {quoted(id_)}.")
         case Bound.SCHEDULE:
             known = OWN_ID.fullmatch(id_) is not None
-            if not known or not services.schedules.is_of_tenant(id_, tenant):
+            if not known or not services.schedule_views.is_of_tenant(id_, tenant):
                 raise NotFound(f"There is no schedule {quoted(id_)}.")
-        case Bound.PUT_SCHEDULE:
-            # Ids are shared by all tenants, so that one is taken cannot be hidden.
-            known = OWN_ID.fullmatch(id_) is not None
-            if known and services.schedules.is_of_tenant(id_, tenant) is False:
-                raise WrongState(f"The id {quoted(id_)} is taken. Choose another one.")
         case _:
             return
 

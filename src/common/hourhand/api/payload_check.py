@@ -57,6 +57,14 @@ class PayloadChecks:
             validator.validate_json(payload_text)
         except ValidationError as error:
             wrong = _wrong_fields(error, payload_text, info.payload_check)
+        except Exception as error:  # noqa: BLE001 - a fault of the check must refuse no payload
+            self._telemetry.warning(
+                "The check of a handler's payload failed. The payload is accepted unchecked.",
+                handler=handler,
+                # Not its message, which could quote the payload.
+                reason=type(error).__name__,
+            )
+            return
         else:
             return
         if wrong:
@@ -213,7 +221,11 @@ def _fields(check: Check) -> dict[str, Check]:
     """Return the fields of an object by the names that callers write; empty for other types."""
     if check["type"] != "typed-dict":
         return {}
-    return {_caller_name(name, field): field for name, field in check["fields"].items()}
+    found: dict[str, Check] = {}
+    for name, field in check["fields"].items():
+        # A later field of the same name only lets it be left unread.
+        found.setdefault(_caller_name(name, field), field)
+    return found
 
 
 def _caller_name(name: str, field: Check) -> str:

@@ -27,6 +27,7 @@ from hourhand.services.schedules.backfills import BackfillService
 from hourhand.services.schedules.calendars import CalendarService
 from hourhand.services.schedules.operations import ScheduleService
 from hourhand.services.schedules.queries import OccurrenceQueries
+from hourhand.services.schedules.views import ScheduleViews
 from hourhand.services.ticks.watermark import ResweepService
 from hourhand.settings import Settings
 
@@ -41,6 +42,7 @@ class Services:
     bulk: BulkService
     logs: LogService
     schedules: ScheduleService
+    schedule_views: ScheduleViews
     backfills: BackfillService
     calendars: CalendarService
     occurrences: OccurrenceQueries

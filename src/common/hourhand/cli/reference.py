@@ -57,9 +57,9 @@ the profile. [Deploying](../how-to/deploy.md#who-may-call) describes the permiss
   precedence over its variable.
 - **Contexts** store endpoint, profile, Region and stack under a name. Options come first, then the
   environment, then the context that `--context` or `HOURHAND_CONTEXT` names, else the one in use.
-  If an option or variable names another API, the context in use is left out. A command that
-  changes something says in which context it acts. In a context with `--production` it asks first,
-  unless you give `--yes`.
+  If an option or variable names another API, the context of that API takes the place of the one in
+  use, if there is one. A command that changes something says in which context it acts. In a context
+  with `--production` it asks first, unless you give `--yes`.
 - **Output.** `--output` chooses a table, JSON or YAML, and `--fields` the fields to print.
   `--fields` names them as JSON does, with dots for those inside: `id,error.type`. The error for a
   field that does not exist lists those that do. Tables fit the terminal: a narrow one shows fewer

@@ -17,6 +17,8 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
+from hourhand.handlers._payload_recursion import bound_recursion, names_read
+
 Check = dict[str, Any]
 
 _ANY: Mapping[str, Any] = {"type": "any"}
@@ -60,11 +62,16 @@ _KEPT: Mapping[str, tuple[str, ...]] = {
 _CONFIG = (
     *("strict", "extra_fields_behavior", "typed_dict_total", "allow_inf_nan", "val_json_bytes"),
     *("str_max_length", "str_min_length", "str_strip_whitespace", "str_to_lower", "str_to_upper"),
-    *("coerce_numbers_to_str", "validate_by_alias", "validate_by_name"),
+    *("coerce_numbers_to_str", "validate_by_alias", "validate_by_name", "val_temporal_unit"),
 )
 """What is kept of the configuration of a model."""
 
-_COLLECTIONS = frozenset({"list", "set", "frozenset", "tuple", "dict"})
+_SETS = frozenset({"set", "frozenset"})
+_COLLECTIONS = frozenset({"list", "tuple", "dict", *_SETS})
+_EXACT = frozenset(_KEPT) - _COLLECTIONS
+"""The kinds whose values are equal here, and can be hashed, if they are so in the worker."""
+
+_KEYS = _EXACT | {"literal"}
 _PARTS = ("items_schema", "keys_schema", "values_schema")
 _INNER = frozenset({"function-after", "custom-error", "json-or-python", "lax-or-strict", "chain"})
 _RECORDS = frozenset({"model", "dataclass", "typed-dict"})
@@ -73,7 +80,9 @@ _PYTHON_RE = "python-re"
 
 def check_of(core_schema: Mapping[str, Any]) -> Check:
     """Return the check of a core schema, as JSON that `pydantic_core.SchemaValidator` takes."""
-    return _Writer().write(core_schema, {})
+    check = _Writer().write(core_schema, {})
+    bound_recursion(check)
+    return check
 
 
 class _Writer:
@@ -106,6 +115,7 @@ class _Writer:
         return write[kind](schema, config) if kind in write else dict(_ANY)
 
     def _plain(self, schema: Mapping[str, Any], config: Mapping[str, Any]) -> Check:
+        schema = self._countable(schema)
         kind = schema["type"]
         written = {"type": kind, **_portable(schema, ("strict", *_KEPT[kind]))}
         if _PYTHON_RE in {schema.get("regex_engine"), config.get("regex_engine")}:
@@ -114,15 +124,36 @@ class _Writer:
         if kind in _COLLECTIONS:
             # A long list of wrong items must not become a long list of errors.
             written["fail_fast"] = True
-        for part in _PARTS:
-            if part in schema and kind != "tuple":
-                written[part] = self.write(schema[part], config)
         if kind == "tuple":
             items = schema["items_schema"]
             if any(_may_be_left_out(item) for item in items):
                 return dict(_ANY)
             written["items_schema"] = [self.write(item, config) for item in items]
+            return written
+        for part in _PARTS:
+            if part in schema:
+                written[part] = self.write(schema[part], config)
+        if "keys_schema" in written and written["keys_schema"]["type"] not in _KEYS:
+            # A key may be JSON in a text, of which only the worker makes what can be hashed.
+            written["keys_schema"] = dict(_ANY)
         return written
+
+    def _countable(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a collection so that the number and the hashes of its items refuse no payload.
+
+        Items that differ here may be equal after the handler's own validators, or left out. And an
+        item that the worker can hash, such as a frozen dataclass, is a dictionary here.
+        """
+        kind = schema["type"]
+        if kind in _SETS and schema.get("items_schema", _ANY)["type"] not in _EXACT:
+            return {**_without(schema, "max_length"), "type": "list"}
+        if kind == "dict" and schema.get("keys_schema", _ANY)["type"] not in _EXACT:
+            return _without(schema, *_LENGTHS)
+        item = schema.get("values_schema" if kind == "dict" else "items_schema", _ANY)
+        if kind in {"list", "dict"} and self._has_default(item):
+            # `OnErrorOmit` leaves out a wrong item.
+            return _without(schema, "max_length")
+        return schema
 
     def _record(self, schema: Mapping[str, Any]) -> Check:
         """Write a model, a dataclass or a TypedDict as a typed dictionary.
@@ -160,7 +191,11 @@ class _Writer:
             "config": _portable(config, _CONFIG),
             **_portable(schema, ("strict",)),
         }
-        extra = _extra_behavior(schema, config, is_model=is_model)
+        extra = _stated_extra_behavior(schema, config, is_model=is_model)
+        if extra is None:
+            # The type has no such field, so one in a payload is a mistake of the caller.
+            extra = "forbid"
+            written["fields"].update(_names_left_unread(fields, config))
         if extra != config.get("extra_fields_behavior", "ignore"):
             written["extra_behavior"] = extra
         if "extras_schema" in schema:
@@ -168,11 +203,13 @@ class _Writer:
         return written
 
     def _field(self, field: Mapping[str, Any], config: Mapping[str, Any], total: bool) -> Check:
+        # A field of a dataclass with `init=False` is not read from a payload.
+        schema = field["schema"] if field.get("init", True) else _ANY
         is_required = field.get("required", total) and field.get("init", True)
         written: Check = {
             "type": "typed-dict-field",
-            "schema": self.write(field["schema"], config),
-            "required": is_required and not self._has_default(field["schema"]),
+            "schema": self.write(schema, config),
+            "required": is_required and not self._has_default(schema),
         }
         if "validation_alias" in field:
             written["validation_alias"] = field["validation_alias"]
@@ -225,7 +262,11 @@ class _Writer:
         return {"type": "union", "choices": [self.write(one, config) for one in choices]}
 
     def _tagged_union(self, schema: Mapping[str, Any], config: Mapping[str, Any]) -> Check:
-        choices, discriminator = schema["choices"], schema["discriminator"]
+        discriminator = schema["discriminator"]
+        choices = {
+            tag.value if isinstance(tag, Enum) else tag: choice
+            for tag, choice in schema["choices"].items()
+        }
         written = {tag: self.write(choice, config) for tag, choice in choices.items()}
         if isinstance(discriminator, str) and all(type(tag) is str for tag in choices):
             return {"type": "tagged-union", "discriminator": discriminator, "choices": written}
@@ -260,18 +301,39 @@ def states_extra_fields(schema: Mapping[str, Any]) -> bool:
     return "extra_fields_behavior" in schema.get("config", {})
 
 
-def _extra_behavior(schema: Mapping[str, Any], config: Mapping[str, Any], *, is_model: bool) -> str:
+def _stated_extra_behavior(
+    schema: Mapping[str, Any], config: Mapping[str, Any], *, is_model: bool
+) -> str | None:
     """Return what becomes of fields that the type does not have: allow, ignore or forbid.
 
-    A model that states nothing ignores them, as pydantic documents. A dataclass or a TypedDict that
-    states nothing has no such field, so one in a payload is a mistake of the caller.
+    A model that states nothing ignores them, as pydantic documents. A dataclass or a TypedDict may
+    state nothing, which is ``None``.
     """
-    stated = config.get("extra_fields_behavior")
+    stated: str | None = config.get("extra_fields_behavior")
     if is_model:
         return str(schema.get("extra_behavior", stated or "ignore"))
     # pydantic writes "ignore" for a TypedDict that states nothing.
-    own = schema.get("extra_behavior", "ignore")
-    return str(own if own != "ignore" else stated or "forbid")
+    own = str(schema.get("extra_behavior", "ignore"))
+    return own if own != "ignore" else stated
+
+
+def _names_left_unread(fields: Mapping[str, Any], config: Mapping[str, Any]) -> Check:
+    """Return a field of any value for each name that is read only if another one is absent.
+
+    Beside that other name it would be called unknown, though the type has it.
+    """
+    names: list[str] = []
+    by_name = bool(config.get("validate_by_name"))
+    for name, field in fields.items():
+        alias = field.get("validation_alias")
+        if isinstance(alias, list) or (alias is not None and by_name):
+            names += [*names_read(name, field), *([name] if by_name else [])]
+    ignored = {"type": "typed-dict-field", "schema": _ANY, "required": False}
+    return {f"also {one}": {**ignored, "validation_alias": one} for one in names}
+
+
+def _without(schema: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    return {key: value for key, value in schema.items() if key not in keys}
 
 
 def _inner(schema: Mapping[str, Any]) -> Mapping[str, Any]:

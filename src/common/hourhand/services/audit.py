@@ -17,7 +17,7 @@ from hourhand.domain.jobs.history import is_requested, reason_told
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.pauses import events_of_handler
 from hourhand.domain.schedules.schedule import Schedule, ScheduleEvent
-from hourhand.domain.times import from_ms, to_ms
+from hourhand.domain.times import floor_ms, from_ms, to_ms
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.job_store import JobStore, Listing, ListingPosition
@@ -287,8 +287,9 @@ class AuditService:
         found: _Found,
     ) -> _Place | None:
         """Add the events of a schedule, newest first; return where its history goes on."""
+        start = wanted.start_of(schedule)
         for seen, event in enumerate(self._events_of(schedule, before)):
-            if wanted.request.start is not None and event.at < wanted.request.start:
+            if start is not None and event.at < start:
                 return None
             if before is not None and (found.room <= 0 or seen >= MAX_EVENTS_A_SCHEDULE):
                 return _Place(_SCHEDULES, schedule.id, to_ms(before[0]), before[1])
@@ -345,6 +346,18 @@ class _Wanted:
             for event in reversed(job.history)
             if is_requested(event) and self._has(event.at, event.actor)
         ]
+
+    def start_of(self, schedule: Schedule) -> datetime | None:
+        """Return from when on the events of a schedule are searched.
+
+        A tenant sees none from before the schedule was its own. A new schedule may have the id of
+        one that was forgotten, whose events are kept longer.
+        """
+        start = self.request.start
+        if self.request.tenant is None:
+            return start
+        own_since = floor_ms(schedule.tenant_since or schedule.created_at)
+        return own_since if start is None else max(start, own_since)
 
     def of_schedule(self, schedule_id: str, event: ScheduleEvent) -> list[AuditRecord]:
         """Return what a caller did with a schedule, if it is searched for."""

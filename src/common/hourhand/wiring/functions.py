@@ -113,6 +113,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
         bulk=BulkService(adapters.jobs, wiring.operations, clock),
         logs=LogService(adapters.jobs, adapters.logs, clock),
         schedules=wiring.schedules,
+        schedule_views=wiring.schedule_views,
         backfills=BackfillService(
             schedules=adapters.schedules,
             recurrences=wiring.recurrences,

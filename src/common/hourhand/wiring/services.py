@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from hourhand.services.schedules.history import ScheduleHistory
     from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs
     from hourhand.services.schedules.operations import ScheduleService
+    from hourhand.services.schedules.views import ScheduleViews
     from hourhand.services.schedules.visit import Materialiser
     from hourhand.services.schedules.withdrawal import Withdrawal
     from hourhand.services.ticks.tick import SchedulingService
@@ -403,7 +404,20 @@ class Wiring:
         )
 
     @cached_property
+    def schedule_views(self) -> ScheduleViews:
+        from hourhand.services.schedules.views import ScheduleViews
+
+        return ScheduleViews(
+            schedules=self.adapters.schedules,
+            recurrences=self.recurrences,
+            clock=self.adapters.clock,
+            telemetry=self.adapters.telemetry,
+        )
+
+    @cached_property
     def schedules(self) -> ScheduleService:
+        from hourhand.services.schedules.effects import ChangeEffects
+        from hourhand.services.schedules.history import UndecidedTimes
         from hourhand.services.schedules.new_schedule import ScheduleCheck
         from hourhand.services.schedules.operations import ScheduleService
         from hourhand.services.schedules.triggers import Triggers
@@ -414,7 +428,16 @@ class Wiring:
             check=ScheduleCheck(
                 adapters.handlers, adapters.calendars, self.recurrences, self.check_payload
             ),
-            materialiser=self.materialiser,
+            views=self.schedule_views,
+            effects=ChangeEffects(
+                schedules=adapters.schedules,
+                materialiser=self.materialiser,
+                withdrawal=self.withdrawal,
+                clock=adapters.clock,
+                timings=self.timings,
+                telemetry=adapters.telemetry,
+            ),
+            undecided=UndecidedTimes(self.recurrences, self.occurrence_jobs),
             triggers=Triggers(
                 jobs=adapters.jobs,
                 occurrence_jobs=self.occurrence_jobs,
@@ -423,8 +446,6 @@ class Wiring:
                 randomness=adapters.randomness,
                 telemetry=adapters.telemetry,
             ),
-            withdrawal=self.withdrawal,
-            recurrences=self.recurrences,
             clock=adapters.clock,
             randomness=adapters.randomness,
             timings=self.timings,

@@ -151,6 +151,13 @@ def test_a_job_whose_history_dropped_the_first_wait_waits_since_it_was_due() -> 
     assert (shown.since, shown.max_running) == (START, 1)
 
 
+def test_a_job_for_a_missed_time_waits_at_most_since_it_was_created() -> None:
+    job = _told(WAITS_FOR_SLOT, run_at=START - timedelta(hours=3))
+    shown = waiting_for_group(job)
+    assert shown is not None
+    assert shown.since == job.created_at == START
+
+
 @pytest.mark.parametrize(
     "fields", [{"overlap": None}, {"status": JobStatus.RUNNING}, {"status": JobStatus.CANCELLED}]
 )

@@ -16,6 +16,7 @@ from hourhand.domain.schedules.changes import (
     create,
     definition_name,
     delete,
+    give_to_tenant,
     newest_until,
     pause,
     put_back,
@@ -24,6 +25,7 @@ from hourhand.domain.schedules.changes import (
     replace_definition,
     resume,
     until,
+    with_put_note,
     withdrawn,
 )
 from hourhand.domain.schedules.occurrences import decide
@@ -66,8 +68,11 @@ def visited(definition: ScheduleDefinition = MINUTELY, now: datetime = NOON) -> 
     return visit(make_schedule(definition, now), definition, now).schedule
 
 
-def do_replace(schedule: Schedule, now: datetime, **more: Any) -> Schedule:
-    return replace_definition(schedule, HOURLY, now=now, zone_data="2026b", write_id="x", **more)
+def do_replace(
+    schedule: Schedule, now: datetime, *, note: str | None = None, **more: Any
+) -> Schedule:
+    noted = with_put_note(schedule, note, paused=more.get("paused"))
+    return replace_definition(noted, HOURLY, now=now, zone_data="2026b", write_id="x", **more)
 
 
 def do_pause(schedule: Schedule, now: datetime) -> Schedule:
@@ -350,8 +355,12 @@ def test_what_was_pending_when_it_was_paused_is_wanted_again_by_a_resume_in_time
 
 def noted(note: str, **more: Any) -> Schedule:
     """Return a paused schedule with the note of its pause, and "mine" as its own."""
-    before = annotate(visited(), now=at(1), write_id="n", note="mine")
-    return pause(before, now=at(2), write_id="p", note=note, **more)
+    return pause(unpaused("mine"), now=at(2), write_id="p", note=note, **more)
+
+
+def unpaused(note: str) -> Schedule:
+    """Return a schedule with this note of its own."""
+    return annotate(visited(), now=at(1), write_id="n", note=note)
 
 
 @pytest.mark.parametrize(
@@ -362,8 +371,7 @@ def noted(note: str, **more: Any) -> Schedule:
         (noted(""), ("", "mine")),
         (pause(visited(), now=at(1), write_id="p", note=None), ("", None)),
         (annotate(noted("why"), now=at(3), write_id="a", pause_note="else"), ("else", "mine")),
-        (annotate(noted("why"), now=at(3), write_id="a", note="new"), ("new", None)),
-        (annotate(noted("why"), now=at(3), write_id="a", managed_by="code"), ("why", "mine")),
+        (annotate(noted("why"), now=at(3), write_id="a", note="new"), ("why", "new")),
         (resume(noted("why"), now=at(3), write_id="r", note=None), ("mine", None)),
         (resume(noted("why"), now=at(3), write_id="r", note="done"), ("done", None)),
         (resume(noted("why"), now=at(3), write_id="r", note=""), ("", None)),
@@ -371,12 +379,37 @@ def noted(note: str, **more: Any) -> Schedule:
         (do_replace(noted("why"), at(3), paused=True), ("why", "mine")),
         (do_replace(noted("why"), at(3), paused=False), ("mine", None)),
         (do_replace(do_delete(noted("why"), at(3)), at(4)), ("mine", None)),
+        (do_replace(noted("why"), at(3), note="new"), ("why", "new")),
+        (do_replace(noted("why"), at(3), note="why"), ("why", "mine")),
+        (do_replace(noted("why"), at(3), note="mine"), ("why", "mine")),
+        (do_replace(noted("why"), at(3), note="new", paused=True), ("new", "mine")),
+        (do_replace(noted("why"), at(3), note="new", paused=False), ("new", None)),
+        (do_replace(noted("why"), at(3), note="why", paused=False), ("mine", None)),
+        (do_replace(unpaused("mine"), at(3), note="new"), ("new", None)),
+        (do_replace(unpaused("mine"), at(3), note="why", paused=True), ("why", "mine")),
+        (do_replace(unpaused("mine"), at(3), note="mine", paused=True), ("mine", None)),
+        (do_replace(do_delete(noted("why"), at(3)), at(4), note="why"), ("why", None)),
+        (do_replace(do_delete(noted("x"), at(3)), at(4), note="y", paused=True), ("y", None)),
     ],
 )
 def test_the_note_of_a_pause_stands_for_the_schedules_own_until_it_ends(
     after: Schedule, expected: tuple[str, str | None]
 ) -> None:
     assert (after.note, after.own_note) == expected
+
+
+def test_another_tenant_gets_no_note_and_has_the_schedule_from_now_on() -> None:
+    after = give_to_tenant(noted("why"), now=at(3))
+    assert (after.note, after.own_note, after.tenant_since) == ("", None, at(3))
+    assert do_replace(after, at(4)).tenant_since == at(3)
+
+
+def test_a_schedule_that_is_put_again_after_its_deletion_stays_its_tenants() -> None:
+    before = visited()
+    revived = do_replace(do_delete(before, at(2)), at(3))
+    assert (revived.created_at, revived.tenant_since) == (at(3), before.created_at)
+    again = do_replace(do_delete(revived, at(4)), at(5))
+    assert again.tenant_since == before.created_at
 
 
 def test_a_second_pause_forgets_the_resume_before_it() -> None:

@@ -231,11 +231,10 @@ def test_what_an_outage_missed(
         ("earliest", HOUR, [1], [(2, 8, 7, "paused"), (9, 9, 1, "paused")]),
         ("all", HOUR, [1, 2, 3, 4, 5, 6, 7, 8, 9], []),
         ("skip", HOUR, [], [(1, 8, 8, "paused"), (9, 9, 1, "paused")]),
-        ("latest", 210, [9], [(1, 5, 5, "window"), (6, 8, 3, "paused")]),
-        (
-            *("skip", 210, []),
-            [(1, 5, 5, "window"), (6, 8, 3, "paused"), (9, 9, 1, "paused")],
-        ),
+        ("latest", 210, [9], [(1, 8, 8, "paused")]),
+        ("earliest", 210, [6], [(1, 5, 5, "paused"), (7, 8, 2, "paused"), (9, 9, 1, "paused")]),
+        ("all", 210, [6, 7, 8, 9], [(1, 5, 5, "paused")]),
+        ("skip", 210, [], [(1, 8, 8, "paused"), (9, 9, 1, "paused")]),
     ],
 )
 def test_what_fell_into_a_pause(

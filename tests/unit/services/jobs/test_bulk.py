@@ -311,12 +311,30 @@ def test_a_count_stops_at_its_bound_and_says_so(
         _cancel(world, all=True, expected_count=5)
 
 
-def test_a_count_at_the_bound_is_compared_with_nothing(
-    world: World, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("expected", "there", "counted"),
+    [
+        (9, 30, "10 or more"),
+        (10, 11, None),
+        (10, 12, "12 or more"),
+        (10, 30, "12 or more"),
+        (27, 29, None),
+        (27, 31, "30 or more"),
+        (1_000_000, 30, None),
+    ],
+)
+def test_a_count_goes_beyond_the_jobs_of_a_call_until_it_can_refuse(
+    world: World, monkeypatch: pytest.MonkeyPatch, expected: int, there: int, counted: str | None
 ) -> None:
-    monkeypatch.setattr(bulk, "MAX_JOBS_A_CALL", 11)
-    _put(world, 30)
-    assert _cancel(world, all=True, expected_count=10).changed == 11
+    monkeypatch.setattr(bulk, "MAX_JOBS_A_CALL", 10)
+    monkeypatch.setattr(bulk, "JOBS_A_STEP", 4)
+    _put(world, there)
+    if counted is None:
+        assert _cancel(world, all=True, expected_count=expected).changed == 10
+        return
+    with pytest.raises(CountChanged, match=f"and the count is {counted} now"):
+        _cancel(world, all=True, expected_count=expected)
+    assert _statuses(world) == {JobStatus.PENDING}
 
 
 def _slow(world: World, seconds: float) -> BulkService:

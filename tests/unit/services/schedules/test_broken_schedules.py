@@ -81,7 +81,7 @@ def begin_backfill(world: World, name: str, definition: str) -> None:
 
 
 def visit(world: World, faults: Faults | None = None, **fields: Any) -> Schedule:
-    materialiser = world.process(faults or Faults()).api.schedules.materialiser
+    materialiser = world.process(faults or Faults()).api.schedules.effects.materialiser
     schedule = stored(world)
     key = ("s", schedule.definition)
     definition = world.schedules.get_definitions([key])[key]
@@ -143,7 +143,7 @@ def test_a_schedule_is_shown_as_broken_until_a_visit_has_seen_what_changed(world
         schedule, sequence=schedule.sequence + 1, write_id="x", broken="too much", next_at=None
     )
     world.schedules.write(broken, previous=schedule.sequence)
-    view = world.api.schedules.get("s")
+    view = world.api.schedule_views.get("s")
     assert (view.broken_reason, view.next_occurrence) == ("too much", None)
 
 

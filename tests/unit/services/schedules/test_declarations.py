@@ -93,7 +93,7 @@ def summary(world: World) -> dict[str, tuple[str, bool, str, str]]:
 def test_the_first_tick_of_a_deployment_puts_what_it_declares(world: World) -> None:
     tick(world, deploy(world, "1", greet=MINUTELY))
     assert summary(world) == {"greet": (MINUTELY, False, "code", "")}
-    view = world.api.schedules.get("greet")
+    view = world.api.schedule_views.get("greet")
     assert (view.definition.handler, view.definition.timezone) == ("greet", "Europe/Berlin")
     assert view.definition.payload_text == "null"
     assert view.definition.timeout_seconds is None, "the handler's policies apply"
@@ -104,7 +104,7 @@ def test_a_list_of_expressions_is_a_union(world: World) -> None:
     declared = DeclaredSchedule(expression=("0 3 * * *", "@hourly"))
     world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet", schedule=declared))
     tick(world, Release(world.process(), world.deployment))
-    definition = world.api.schedules.get("greet").definition
+    definition = world.api.schedule_views.get("greet").definition
     assert (definition.expressions, definition.is_union) == (("0 3 * * *", "@hourly"), True)
 
 

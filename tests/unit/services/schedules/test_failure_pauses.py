@@ -22,7 +22,7 @@ def schedule(world: World) -> Schedule:
 def pauses(world: World, faults: Faults | None = None) -> FailurePauses:
     return FailurePauses(
         schedules=(faults or Faults()).wrap(world.schedules, "schedules"),
-        withdrawal=world.api.schedules.withdrawal,
+        withdrawal=world.api.schedules.effects.withdrawal,
         clock=world.clock,
         randomness=world.process().api.schedules.randomness,
         telemetry=world.telemetry,

@@ -36,7 +36,7 @@ from tests.world.world import World
 
 def maker(world: World, faults: Faults | None = None) -> OccurrenceJobs:
     process = world.process(faults or Faults())
-    return process.api.schedules.materialiser.occurrence_jobs
+    return process.api.schedules.undecided.occurrence_jobs
 
 
 def schedule_of(revision: int = 1, **fields: Any) -> Schedule:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,13 +12,12 @@ import pytest
 from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.domain.errors import InvalidInput, NotFound, Unavailable
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.domain.schedules import nominal_times, occurrences
-from hourhand.domain.schedules.changes import DEFINITION_KEPT, annotate
-from hourhand.domain.schedules.schedule import Backfill, Schedule, SkipReason
+from hourhand.domain.schedules.changes import annotate
+from hourhand.domain.schedules.schedule import Schedule, SkipReason
 from hourhand.memory import START
-from hourhand.services.schedules import compiled_rules, new_schedule
 from hourhand.services.schedules import operations as module
-from hourhand.services.schedules.operations import Effect, ScheduleService
+from hourhand.services.schedules.effects import Effect
+from hourhand.services.schedules.operations import ScheduleService
 from hourhand.testing import Crash, Faults, When
 from tests.unit.services.schedule_views import (
     MINUTELY,
@@ -97,8 +95,35 @@ def test_a_rate_that_is_put_again_keeps_its_beat(world: World) -> None:
     assert not put(world, **body)
     assert stored(world) == before
     put(world, expression="rate(7 minutes)", payload=1)
-    view = world.api.schedules.get("s")
+    view = world.api.schedule_views.get("s")
     assert view.definition.anchor == START
+
+
+# --- the tenant ---
+
+
+@pytest.mark.parametrize("given", [{}, {"note": "from here on"}], ids=["", "with a note"])
+@pytest.mark.parametrize(
+    ("before", "after", "keeps_note"),
+    [
+        (None, None, True),
+        ("a", "a", True),
+        ("a", None, True),
+        ("a", "b", False),
+        (None, "b", False),
+    ],
+)
+def test_a_note_stays_with_the_tenant_that_wrote_it(
+    world: World, before: str | None, after: str | None, keeps_note: bool, given: dict[str, str]
+) -> None:
+    put(world, tenant=before, note="Owner: A")
+    world.api.schedules.pause("s", "INC-42", actor="caller")
+    changed = parse(tenant=after, payload=1, paused=False, **given)
+    previewed = world.api.schedules.preview_put("s", changed)
+    world.api.schedules.put("s", changed, actor="caller")
+    note = given.get("note", "Owner: A" if keeps_note else "")
+    assert (stored(world).note, previewed.schedule.note) == (note, note)
+    assert (stored(world).tenant_since is None) is keeps_note
 
 
 # --- the origin ---
@@ -227,7 +252,7 @@ def test_a_put_may_pause_resume_and_annotate_without_another_definition(world: W
 def test_a_change_tells_what_it_did_with_jobs(world: World) -> None:
     created = world.put_schedule("s", expression=MINUTELY)
     assert created.effect == Effect(cancelled=0, restored=0, created=5)
-    assert world.api.schedules.get("s").effect is None
+    assert world.api.schedule_views.get("s").effect is None
     assert world.pause("s").effect == Effect(cancelled=5, restored=0, created=0)
     assert world.pause("s").effect is None
     assert world.resume("s").effect == Effect(cancelled=0, restored=5, created=0)
@@ -247,6 +272,46 @@ def test_a_preview_of_the_end_of_a_pause_has_the_own_note_again(world: World) ->
     world.api.schedules.pause("s", "why", actor="caller")
     shown = [world.api.schedules.preview_put("s", parse(paused=p)) for p in (None, False)]
     assert [view.schedule.note for view in shown] == ["why", "mine"]
+
+
+DEFINITIONS: list[dict[str, Any]] = [{}, {"expression": "30 * * * *"}]
+
+
+@pytest.mark.parametrize("other", DEFINITIONS, ids=["the same definition", "another definition"])
+@pytest.mark.parametrize(
+    ("sent", "shown", "own"),
+    [
+        ({}, "INC-42", "Owner: A"),
+        ({"note": "Owner: A"}, "INC-42", "Owner: A"),
+        ({"note": "Owner: B"}, "INC-42", "Owner: B"),
+        ({"note": "INC-42"}, "INC-42", "Owner: A"),
+        ({"note": "INC-42", "paused": True}, "INC-42", "Owner: A"),
+        ({"note": "INC-43", "paused": True}, "INC-43", "Owner: A"),
+    ],
+)
+def test_a_put_on_a_paused_schedule_keeps_its_note_and_that_of_the_pause_apart(
+    world: World, sent: dict[str, Any], shown: str, own: str, other: dict[str, Any]
+) -> None:
+    put(world, note="Owner: A")
+    world.api.schedules.pause("s", "INC-42", actor="caller")
+    previewed = world.api.schedules.preview_put("s", parse(**sent, **other))
+    put(world, **sent, **other)
+    assert (stored(world).note, previewed.schedule.note) == (shown, shown)
+    world.resume("s")
+    assert stored(world).note == own
+
+
+@pytest.mark.parametrize("other", DEFINITIONS, ids=["the same definition", "another definition"])
+@pytest.mark.parametrize("origin", [{}, {"managed_by": "files:ops"}], ids=["", "another origin"])
+def test_the_note_of_a_put_that_pauses_is_that_of_the_pause(
+    world: World, other: dict[str, Any], origin: dict[str, Any]
+) -> None:
+    put(world, note="Owner: A")
+    put(world, note="INC-42", paused=True, **other, **origin)
+    assert stored(world).note == "INC-42"
+    # What was read is sent back with the end of the pause.
+    put(world, note="INC-42", paused=False, **other)
+    assert (stored(world).is_live, stored(world).note) == (True, "Owner: A")
 
 
 def test_a_replacement_may_pause_and_resume(world: World) -> None:
@@ -324,85 +389,9 @@ def test_a_definition_that_is_gone_does_not_stop_its_replacement(world: World) -
     put(world)
     touch(world, definition="gone")
     with pytest.raises(Unavailable, match="is missing"):
-        world.api.schedules.get("s")
+        world.api.schedule_views.get("s")
     put(world, payload=1)
     assert job_at(world, 1).payload.text == "1"
-
-
-# --- definitions that come and go ---
-
-
-def test_a_replaced_definition_expires_and_the_present_one_does_not(world: World) -> None:
-    put(world)
-    first = stored(world).definition
-    put(world, payload=1)
-    kept = world.schedules.kept_definitions("s")
-    assert kept[first].keep_until == START + DEFINITION_KEPT
-    assert kept[stored(world).definition].keep_until is None
-    put(world)
-    kept = world.schedules.kept_definitions("s")
-    assert kept[first].keep_until is None
-    assert [d.keep_until is None for d in kept.values()].count(True) == 1
-
-
-def test_a_deleted_schedules_definition_expires_and_is_kept_when_it_comes_back(
-    world: World,
-) -> None:
-    put(world)
-    world.delete_schedule("s")
-    (kept,) = world.schedules.kept_definitions("s").values()
-    assert kept.keep_until == START + DEFINITION_KEPT
-    put(world)
-    (kept,) = world.schedules.kept_definitions("s").values()
-    assert kept.keep_until is None
-
-
-@pytest.mark.parametrize(
-    ("method", "when"),
-    [
-        ("schedules.retire_definition", When.BEFORE),
-        ("schedules.retire_definition", When.AFTER),
-        ("schedules.write", When.AFTER),
-        ("queues.send", When.BEFORE),
-    ],
-)
-def test_a_definition_in_use_never_expires_however_two_puts_race(
-    world: World, method: str, when: When
-) -> None:
-    put(world, payload="a")
-    faults = Faults()
-    # As this one replaces "a" by "b", another puts "a" back.
-    faults.interrupt(method, lambda: put(world, payload="a"), when=when)
-    service(world, faults).put("s", parse(payload="b"), actor="caller")
-    used = stored(world).definition
-    assert world.schedules.kept_definitions("s")[used].keep_until is None
-
-
-@pytest.mark.parametrize("when", When)
-def test_a_definition_in_use_never_expires_when_a_delete_races_with_a_put(
-    world: World, when: When
-) -> None:
-    put(world)
-    faults = Faults()
-    faults.interrupt("schedules.retire_definition", lambda: put(world), when=when)
-    service(world, faults).delete("s", actor="caller")
-    used = stored(world).definition
-    assert stored(world).deleted_at is None
-    assert world.schedules.kept_definitions("s")[used].keep_until is None
-
-
-def test_a_definition_that_expires_at_once_is_not_put_back_from_nothing(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put(world, payload="a")
-    faults = Faults()
-
-    def put_back_and_lose() -> None:
-        put(world, payload="a")
-        monkeypatch.setattr(world.schedules, "get_definition", lambda *_: None)
-
-    faults.interrupt("schedules.retire_definition", put_back_and_lose, when=When.AFTER)
-    service(world, faults).put("s", parse(payload="b"), actor="caller")
 
 
 # --- races ---
@@ -446,7 +435,7 @@ def test_twenty_different_puts_at_once_leave_one_of_them_in_force(world: World) 
     world.tick()
     assert job_minutes(world) == [1, 2, 3, 4, 5]
     schedule = stored(world)
-    used = world.api.schedules.get("s").definition.payload_text
+    used = world.api.schedule_views.get("s").definition.payload_text
     assert schedule.revision == 21
     for minute in (1, 2, 3, 4, 5):
         job = job_at(world, minute)
@@ -476,6 +465,27 @@ def test_who_loses_a_race_judges_anew_from_what_stands(world: World, act: Act) -
     # The other's note stands, unless this one brings its own.
     assert after.note in {"somebody else's", "mine"}
     assert after.write_id != "else"
+
+
+@pytest.mark.parametrize("paused", [True, False])
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["replaced", "deleted"])
+def test_a_put_that_pauses_or_resumes_puts_its_definition_though_another_one_came_between(
+    world: World, paused: bool, is_deleted: bool
+) -> None:
+    put(world, payload="mine", paused=not paused)
+
+    def step_in() -> None:
+        if is_deleted:
+            world.delete_schedule("s")
+        else:
+            put(world, payload="else")
+
+    faults = Faults().interrupt("schedules.write", step_in)
+    wanted = parse(payload="mine", paused=paused)
+    view, is_new = service(world, faults).put("s", wanted, actor="caller")
+    assert (view.definition.payload_text, is_new) == ('"mine"', is_deleted)
+    assert stored(world).definition == view.schedule.definition
+    assert (stored(world).paused_at is not None) is paused
 
 
 def test_who_loses_for_ever_says_so(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -558,7 +568,7 @@ def test_a_deleted_schedule_is_gone_and_what_was_pending_is_cancelled(world: Wor
     assert statuses(world) == {1: "SUCCEEDED", **dict.fromkeys((2, 3, 4, 5), "CANCELLED")}
     assert reason_of(job_at(world, 2)) == SkipReason.DELETED
     acts: list[Act] = [
-        lambda s: s.get("s"),
+        lambda s: s.views.get("s"),
         lambda s: s.pause("s", None, actor="c"),
         lambda s: s.resume("s", None, actor="c"),
         lambda s: s.delete("s", actor="c"),
@@ -596,139 +606,8 @@ def test_a_recomputation_notices_what_a_calendar_excludes_now(world: World) -> N
 
 def test_an_unknown_schedule_is_not_found(world: World) -> None:
     with pytest.raises(NotFound):
-        world.api.schedules.get("s")
+        world.api.schedule_views.get("s")
     world.api.schedules.recompute("s", actor="walk")
-
-
-# --- reading ---
-
-
-def test_schedules_are_listed_by_id_without_the_deleted_ones(world: World) -> None:
-    for name in ("b", "a", "d", "c"):
-        put(world, name)
-    world.delete_schedule("b")
-    touch(world, "d", definition="gone")
-    views, after = world.api.schedules.list(None, 2)
-    assert ([view.schedule.id for view in views], after) == (["a"], "b")
-    views, after = world.api.schedules.list(after, 2)
-    assert ([view.schedule.id for view in views], after) == (["c"], None)
-    assert views[0].next_occurrence == at(1)
-
-
-def test_the_next_occurrence_is_the_next_one_that_will_run(world: World) -> None:
-    def next_of(**body: object) -> float | None:
-        put(world, "n", **body)
-        found = world.api.schedules.get("n").next_occurrence
-        return None if found is None else minute_of(found)
-
-    assert next_of(expression="30 * * * *") == 30
-    assert next_of(expression="30 * * * *", start_at="2026-01-05T12:00:00Z") == 210
-    assert next_of(expression="*/20 * * * *", exclude=["20 * * * *"]) == 40
-    assert next_of(expression="* * * * *", max_occurrences=1) == 1
-    world.advance(90)
-    assert next_of(expression="* * * * *", max_occurrences=1) is None
-    assert next_of(expression="at(2026-01-05T09:05)") == 5
-    world.advance(600)
-    assert next_of(expression="at(2026-01-05T09:05)") is None
-
-
-def test_a_view_does_not_search_long_and_a_schedule_that_it_cannot_tell_of_goes_on(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # By minutes, and with a sixtieth of each bound, it is as by seconds, but quick.
-    for place, bound in (
-        (new_schedule, "MAX_WORK"),
-        (compiled_rules, "MAX_WORK"),
-        (occurrences, "MAX_WORK_A_LOOK"),
-        (nominal_times, "MAX_WORK_A_VIEW"),
-    ):
-        monkeypatch.setattr(place, bound, getattr(place, bound) // 60)
-    put(world, expression="* * * * *", exclude=["* * 5-25 1 *"])
-    # A visit looked as far as 10,000 minutes, and goes on from there.
-    due_at = stored(world).next_at
-    assert due_at is not None
-    assert due_at > at(9_999)
-    assert world.api.schedules.get("s").next_occurrence is None
-    world.advance_to(datetime(2026, 1, 25, 23, 58, tzinfo=UTC))
-    for _ in range(4):
-        world.tick()
-    assert stored(world).next_at is not None
-    assert world.api.schedules.get("s").next_occurrence == datetime(2026, 1, 26, tzinfo=UTC)
-
-
-def test_a_view_shows_the_backfills_that_are_there_and_a_paused_one_fires_not(
-    world: World,
-) -> None:
-    put(world)
-    backfill = Backfill(
-        id="b",
-        schedule_id="s",
-        sequence=1,
-        write_id="w",
-        definition=stored(world).definition,
-        start=at(-5),
-        end=at(0),
-        total=6,
-        created_at=START,
-    )
-    world.schedules.write_backfill(backfill, previous=None)
-    touch(world, backfills=("b", "expired"), paused_at=START, next_at=START, journal=())
-    view = world.api.schedules.get("s")
-    assert view.backfills == (backfill,)
-    assert view.next_occurrence is None
-
-
-# --- what follows from a change ---
-
-
-@pytest.mark.parametrize(
-    "method",
-    ["jobs.put", "schedules.write", "jobs.get_many", "schedules.retire_definition"],
-)
-def test_a_change_that_stands_is_answered_though_what_follows_from_it_fails(
-    world: World, method: str
-) -> None:
-    put(world)
-    faults = Faults()
-    nth = 2 if method == "schedules.write" else 1
-    faults.throttle(method, nth=nth)
-    view, _ = service(world, faults).put("s", parse(expression="*/2 * * * *"), actor="caller")
-    assert view.schedule.revision == 2
-    world.tick()
-    assert told(world) == [(2, 1, "job"), (4, 1, "job")]
-    for minute in (1, 2, 3, 4, 5):
-        world.advance_to(at(minute))
-        world.deliver()
-    assert {run.job.occurrence for run in world.runs} == {at(2), at(4)}
-
-
-def test_a_job_that_no_visit_will_reach_any_more_does_not_wait_for_one(world: World) -> None:
-    world.put_schedule("s", expression=MINUTELY)
-    # A tick that looked further ahead, by its clock, than the replacement's own visit will.
-    found = world.api.schedules.get("s")
-    world.api.schedules.materialiser.visit(
-        found.schedule, found.definition, now=START, horizon=at(6), actor="tick"
-    )
-    assert job_minutes(world)[-1] == 6
-    faults = Faults()
-    faults.throttle("jobs.get_many")
-    service(world, faults).put("s", parse(expression="0 0 1 1 *"), actor="caller")
-    world.advance(400)
-    world.tick()
-    world.deliver()
-    assert not world.runs
-    assert set(statuses(world).values()) == {"CANCELLED"}
-
-
-def test_a_put_whose_write_is_not_answered_may_be_repeated(world: World) -> None:
-    faults = Faults()
-    faults.lose_answer("schedules.write")
-    one = service(world, faults)
-    with pytest.raises(Unavailable):
-        one.put("s", parse(), actor="caller")
-    assert not put(world)
-    world.tick()
-    assert job_minutes(world) == [1, 2, 3, 4, 5]
 
 
 # --- crashes ---
@@ -778,7 +657,7 @@ def test_a_process_that_dies_anywhere_loses_no_nominal_time_and_runs_none_twice(
 
 def check_all_accounted(world: World, number: int) -> None:
     """Each nominal time ran once, or is on record with the reason why it did not."""
-    definition = world.api.schedules.get("s").definition
+    definition = world.api.schedule_views.get("s").definition
     step = 1 if definition.expressions == (MINUTELY,) else 2
     until = minute_of(world.clock.now())
     fires = [float(minute) for minute in range(step, int(until) + 1, step)]

@@ -47,7 +47,7 @@ def test_a_triggered_job_is_due_now_and_on_record(minutely: World) -> None:
     job = minutely.trigger("s")
     assert (job.occurrence, job.run_at, job.status) == (at(1.5), at(1.5), JobStatus.ENQUEUED)
     assert (job.schedule_id, job.schedule_revision) == ("s", None)
-    definition = minutely.api.schedules.get("s").definition
+    definition = minutely.api.schedule_views.get("s").definition
     assert job.overlap == overlap_of("s", definition)
     assert (1.5, 1, TRIGGER) in told(minutely)
     minutely.deliver()

@@ -49,11 +49,11 @@ def put(world: World, **body: Any) -> Schedule:
 
 
 def materialiser(world: World, faults: Faults | None = None) -> Materialiser:
-    return world.process(faults or Faults()).api.schedules.materialiser
+    return world.process(faults or Faults()).api.schedules.effects.materialiser
 
 
 def definition_of(world: World) -> ScheduleDefinition:
-    return world.api.schedules.get("s").definition
+    return world.api.schedule_views.get("s").definition
 
 
 def visit(
@@ -113,8 +113,11 @@ def test_skips_are_counted_once(world: World) -> None:
     assert world.telemetry.total("occurrences_missed") == 8
 
 
-def test_a_time_that_is_excluded_or_was_paused_is_not_missed(world: World) -> None:
-    put(world)
+@pytest.mark.parametrize("window_seconds", [86_400, 60], ids=["", "longer than the window"])
+def test_a_time_that_is_excluded_or_was_paused_is_not_missed(
+    world: World, window_seconds: int
+) -> None:
+    put(world, misfire={"window_seconds": window_seconds})
     world.pause("s")
     world.advance(600)
     world.resume("s")

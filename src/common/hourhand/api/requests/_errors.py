@@ -123,7 +123,7 @@ def quoted(text: str) -> str:
 
 
 def _field_errors(details: Sequence[ErrorDetails], model: type[BaseModel]) -> list[FieldError]:
-    """Return the errors in our words. The first unknown field is told with all known ones."""
+    """Return the errors in our words. The first unknown field lists all known ones."""
     first = next((detail["loc"] for detail in details if detail["type"] == _UNKNOWN), None)
     return [
         FieldError(

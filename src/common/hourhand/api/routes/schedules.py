@@ -30,8 +30,8 @@ from hourhand.api.views.schedules import (
 )
 from hourhand.domain.errors import FieldError, InvalidInput, NotFound
 from hourhand.domain.ids import OWN_ID
-from hourhand.services.schedules.operations import ScheduleView
 from hourhand.services.schedules.queries import OccurrencePage, OccurrenceRecord
+from hourhand.services.schedules.views import ScheduleView
 
 MAX_SCHEDULES_WITH_RECENT = 50
 """Twenty runs of each are 1,000 jobs: ten calls of BatchGetItem, about a second."""
@@ -47,8 +47,10 @@ def put_schedule(services: Services, request: Request, schedule_id: str) -> Answ
     query = PutQuery.parse_query(request.query())
     wanted = ScheduleInput.parse(request.json())
     if query.dry_run == "true":
-        return _told(services.schedules.preview_put(schedule_id, wanted))
-    view, created = services.schedules.put(schedule_id, wanted, actor=request.actor)
+        return _told(services.schedules.preview_put(schedule_id, wanted, tenant=request.tenant))
+    view, created = services.schedules.put(
+        schedule_id, wanted, actor=request.actor, tenant=request.tenant
+    )
     location = f"{request.stage_prefix}/v1/schedules/{schedule_id}"
     answer = Answer.of(schedule_response(view), status=201 if created else 200)
     return answer.with_headers({"location": location})
@@ -57,9 +59,9 @@ def put_schedule(services: Services, request: Request, schedule_id: str) -> Answ
 def list_schedules(services: Services, request: Request, _: str) -> Answer:
     """``GET /schedules``, in the order of their ids; a page with newest runs is shorter."""
     query = SchedulePageRequest.parse_query(request.query())
-    read_page = services.schedules.list
+    read_page = services.schedule_views.list
     if request.tenant is not None:
-        read_page = partial(services.schedules.list_of_tenant, request.tenant)
+        read_page = partial(services.schedule_views.list_of_tenant, request.tenant)
     if not query.recent:
         return answer_page("schedules", query, read_page, _named)
 
@@ -76,7 +78,7 @@ def list_schedules(services: Services, request: Request, _: str) -> Answer:
 
 def get_schedule(services: Services, _: Request, schedule_id: str) -> Answer:
     """``GET /schedules/{id}``."""
-    return _told(services.schedules.get(_require_id(schedule_id)))
+    return _told(services.schedule_views.get(_require_id(schedule_id)))
 
 
 def delete_schedule(services: Services, request: Request, schedule_id: str) -> Answer:

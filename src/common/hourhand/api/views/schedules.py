@@ -30,7 +30,6 @@ from hourhand.domain.times import rfc3339, to_ms
 from hourhand.json_dataclasses import to_json
 from hourhand.services.jobs.queries import summary
 from hourhand.services.schedules.backfills import BackfillReport
-from hourhand.services.schedules.operations import ScheduleView
 from hourhand.services.schedules.queries import (
     OccurrencePage,
     OccurrenceRecord,
@@ -39,6 +38,7 @@ from hourhand.services.schedules.queries import (
     PreviewFire,
 )
 from hourhand.services.schedules.triggers import TRIGGER
+from hourhand.services.schedules.views import ScheduleView
 
 
 def schedule_response(

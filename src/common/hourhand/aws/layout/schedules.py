@@ -135,6 +135,7 @@ SCHEDULE_CODECS: Mapping[str, Codec] = by_field(
     Codec("managed_by", "mb", text, read_text, default=""),
     Codec("paused_by", "pb", text, read_text, default=""),
     Codec("own_note", "ow", text, read_text),
+    Codec("tenant_since", "ts", time, read_time),
     Codec("backfills", "b", _words_value, _read_words, default=()),
     Codec("journal", "j", _journal_value, lambda v: read_journal(read_text(v)), default=()),
     Codec("last_event", "le", _event_value, _read_event),

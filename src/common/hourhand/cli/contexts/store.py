@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from hourhand.cli.exits import NOT_FOUND, REFUSED, WRONG_USAGE, CommandError
 from hourhand.json_dataclasses import JsonName, from_json, to_json
@@ -20,6 +21,8 @@ MAX_FILE_BYTES = 1_000_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _SETTINGS = ("endpoint", "profile", "region", "stack")
 """What a context may set; also the names of the flags that it stands for."""
+
+_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,6 +71,20 @@ class Contexts:
                 names = "There are no contexts yet: `hourhand context add` adds one."
             raise CommandError(f"There is no context {name!r}. {names}", exit_code)
         return Named(name, self.contexts[name])
+
+    def of_api(self, url: str, *, preferred: str | None) -> Named | None:
+        """Return the context of the API at ``url``, however the URL is written.
+
+        Of several, it is the one named ``preferred``, else a production context.
+        """
+        place = _place(url)
+        found = [
+            Named(name, context)
+            for name, context in sorted(self.contexts.items())
+            if context.endpoint is not None and _place(context.endpoint) == place
+        ]
+        found.sort(key=lambda one: (one.name != preferred, not one.context.is_production))
+        return found[0] if found else None
 
     def with_added(self, name: str, context: Context, *, replaces: bool) -> Contexts:
         """Return them with one more. Raises `CommandError` for a name that cannot be added."""
@@ -143,19 +160,33 @@ def write_contexts(contexts: Contexts) -> None:
 def enter_context(flags: dict[str, Any]) -> Named | None:
     """Fill in the flags that were not given by a context, and return it.
 
-    It is the one that the flag ``context`` names, else the current one. The current one belongs to
-    its own API: if the flags name another endpoint, it is left out altogether. Raises
-    `CommandError`.
+    It is the one that the flag ``context`` names, else that of the API that the flags name, else
+    the current one. If the flags name the API of a production context, that context is returned in
+    any case: the command acts there. Raises `CommandError`.
     """
     contexts = read_contexts()
+    url = flags.get("endpoint") or flags.get("endpoint_url")
+    preferred = flags.get("context") or contexts.current
+    of_api = contexts.of_api(url, preferred=preferred) if url else None
     if flags.get("context"):
-        chosen = contexts.named(flags["context"], exit_code=WRONG_USAGE)
+        chosen: Named | None = contexts.named(flags["context"], exit_code=WRONG_USAGE)
     else:
-        given = flags.get("endpoint") or flags.get("endpoint_url")
-        if contexts.in_use is None or given not in {None, contexts.in_use.context.endpoint}:
-            return None
-        chosen = contexts.in_use
+        chosen = of_api if url else contexts.in_use
+    if chosen is None:
+        return None
     for name in _SETTINGS:
         if name in flags and flags[name] is None:
             flags[name] = getattr(chosen.context, name)
-    return chosen
+    return of_api if of_api is not None and of_api.context.is_production else chosen
+
+
+def _place(url: str) -> tuple[str | int | None, ...]:
+    """Return what two URLs of one API have in common."""
+    from hourhand.client import NotConfigured, find_endpoint
+
+    try:
+        parts = urlsplit(find_endpoint(url).url)
+    except NotConfigured:
+        # The command itself reports what is wrong with it.
+        return (url,)
+    return parts.scheme, parts.hostname, parts.port or _PORTS[parts.scheme], parts.path

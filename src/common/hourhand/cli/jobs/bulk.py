@@ -40,8 +40,8 @@ def _no_hint(_: Sequence[str]) -> str:
 class Operation:
     """A change of one job or of many: ``cancel``, ``redrive``, ``discard``.
 
-    ``hint`` returns what to tell after the change, of the schedules of the changed jobs. ``note``
-    is kept with the changed jobs.
+    ``hint`` returns what to print after the change about the schedules of the changed jobs.
+    ``note`` is kept with the changed jobs.
     """
 
     name: str
@@ -137,6 +137,7 @@ def operate(session: Session, operation: Operation, choice: Choice, consent: Con
     """Change the chosen jobs; return the exit code.
 
     The API is sent the count that was shown: it changes nothing if many more jobs match by then.
+    "1,000 or more" is no count, so the caller must agree to all that match (--all-matching).
     """
     choice.check(is_dry=consent.is_dry)
     if choice.ids:
@@ -192,7 +193,8 @@ def _operate_on_found(
             meter.show(report.matched, len(report.failed), report.matched)
 
         with _reported_if_interrupted(session, operation, lambda: report):
-            operation.many(session.client, **asked, expected_count=count.matched, on_progress=note)
+            expected = None if count.is_least else count.matched
+            operation.many(session.client, **asked, expected_count=expected, on_progress=note)
     return report
 
 

@@ -70,9 +70,10 @@ def cancel_many(
     """Cancel the jobs that match all filters; to cancel every job, give ``all=True``.
 
     The filters are those of `list`. ``dry_run``: only count the jobs; the count stops at 1,000, and
-    ``is_least`` is then true. ``expected_count``: the count that you saw; if more than 1.1 times as
-    many match now, nothing is changed, and `Conflict` is raised with the code ``count_changed``.
-    ``on_progress`` is called with the report so far, after each call of the API. Raises `Invalid`.
+    ``is_least`` is then true. ``expected_count``: the count that you saw, if it did not stop there.
+    If more than 1.1 times as many match now, nothing is changed, and `Conflict` is raised with the
+    code ``count_changed``. ``on_progress`` is called with the report so far, after each call of the
+    API. Raises `Invalid`.
     """
     asked = _asked(filters, all, dry_run, expected_count)
     return (yield from _change_many(session, "cancel", asked, on_progress))

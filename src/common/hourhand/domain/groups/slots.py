@@ -96,8 +96,8 @@ def still_waits(job: Job | None, now: datetime, timings: Timings) -> bool:
 def waiting_for_group(job: Job) -> Waiting | None:
     """Return that a job waits for a slot of its group, as it is shown; ``None``: it waits for none.
 
-    Its history says so: nothing happened after the wait began that ends it. The slots themselves
-    decide at the next check whether the job waits on.
+    Its history shows it: no event after the wait began ends the wait. The answer is only shown: the
+    slots themselves, at the next check, decide whether the job waits on.
     """
     if job.overlap is None or not job.status.is_waiting:
         return None
@@ -107,8 +107,9 @@ def waiting_for_group(job: Job) -> Waiting | None:
     waits = [event.at for event in lately if _is_wait(event)]
     if not waits:
         return None
-    # A long history drops the first of several waits; a run-now moves `run_at`.
-    since = min(*waits, job.run_at)
+    # A long history drops the first of several waits; a run-now moves `run_at`. A job that makes
+    # up for a missed time is due since before it was created.
+    since = max(job.created_at, min(*waits, job.run_at))
     return Waiting(kind=WaitKind.SLOT, since=since, max_running=job.overlap.max_running)
 
 

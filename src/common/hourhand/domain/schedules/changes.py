@@ -79,15 +79,14 @@ def replace_definition(
 ) -> Schedule:
     """Point a schedule, or one that was deleted, to another definition.
 
-    ``paused``: whether it is to be paused, ``managed_by``: its origin (``None``: both as before).
-    ``undecided``: the entries of nominal times up to ``now`` that the one before left undecided.
+    To be called with the note that it is to have: see `with_put_note`. ``paused``: whether it is to
+    be paused, ``managed_by``: its origin (``None``: both as before). ``undecided``: the entries of
+    nominal times up to ``now`` that the one before left undecided.
     """
     revived = schedule.deleted_at is not None
     kept_origin = "" if revived else schedule.managed_by
     was_paused_at = None if revived else schedule.paused_at
     is_paused = was_paused_at is not None if paused is None else paused
-    # The note of a pause ends with it.
-    keeps_note = is_paused and was_paused_at is not None
     return replace(
         _reopened(schedule, now, write_id),
         definition=definition_name(definition),
@@ -102,13 +101,18 @@ def replace_definition(
         resumed_at=None,
         deleted_at=None,
         keep_until=None,
+        # A schedule that is put again after its deletion goes on with its events.
+        tenant_since=schedule.tenant_since or (schedule.created_at if revived else None),
         managed_by=kept_origin if managed_by is None else managed_by,
         paused_by=schedule.paused_by if was_paused_at is not None and paused is None else "",
-        note=schedule.note if keeps_note else _own_note(schedule),
-        own_note=schedule.own_note if keeps_note else None,
         broken="",
         journal=in_order((*until(schedule.journal, now), *undecided)),
     )
+
+
+def give_to_tenant(schedule: Schedule, *, now: datetime) -> Schedule:
+    """Return the schedule for another tenant, which sees no note or event of the one before."""
+    return replace(schedule, note="", own_note=None, tenant_since=floor_ms(now))
 
 
 def pause(
@@ -186,24 +190,43 @@ def annotate(
     write_id: str,
     note: str | None = None,
     pause_note: str | None = None,
-    managed_by: str | None = None,
     paused_by: str | None = None,
 ) -> Schedule:
     """Change what has no effect on nominal times; ``None`` stands for what stays as it is.
 
     ``note``: the schedule's own, ``pause_note``: why it is paused.
     """
-    noted = _with_pause_note(schedule, pause_note)
     return replace(
-        noted,
+        _with_own_note(_with_pause_note(schedule, pause_note), note),
         sequence=schedule.sequence + 1,
         write_id=write_id,
         updated_at=now,
-        note=noted.note if note is None else note,
-        own_note=noted.own_note if note is None else None,
-        managed_by=schedule.managed_by if managed_by is None else managed_by,
         paused_by=schedule.paused_by if paused_by is None else paused_by,
     )
+
+
+def with_put_note(schedule: Schedule, note: str | None, *, paused: bool | None) -> Schedule:
+    """Return the schedule with the note that a put has beside ``paused``; ``None``: it has none.
+
+    A put that pauses a schedule states the note of the pause, and so does one that states again
+    that it is paused, while such a note stands. Every other put states the schedule's own note. A
+    note that is shown already changes neither: a caller may send back what it read.
+    """
+    is_deleted = schedule.deleted_at is not None
+    if is_deleted:
+        schedule = _without_pause_note(schedule)
+    if note is not None and note != schedule.note:
+        is_of_pause = bool(paused) and (schedule.is_live or schedule.own_note is not None)
+        with_note = _with_pause_note if is_of_pause else _with_own_note
+        schedule = with_note(schedule, note)
+    was_paused = schedule.paused_at is not None and not is_deleted
+    stays_paused = was_paused if paused is None else paused
+    return schedule if stays_paused else _without_pause_note(schedule)
+
+
+def _own_note(schedule: Schedule) -> str:
+    """Return the schedule's own note, not that of its pause."""
+    return schedule.note if schedule.own_note is None else schedule.own_note
 
 
 def _with_pause_note(schedule: Schedule, note: str | None) -> Schedule:
@@ -213,9 +236,17 @@ def _with_pause_note(schedule: Schedule, note: str | None) -> Schedule:
     return replace(schedule, note=note, own_note=_own_note(schedule))
 
 
-def _own_note(schedule: Schedule) -> str:
-    """Return the schedule's own note, not that of its pause."""
-    return schedule.note if schedule.own_note is None else schedule.own_note
+def _with_own_note(schedule: Schedule, note: str | None) -> Schedule:
+    """Return the schedule with another note of its own; that of a pause stands on."""
+    if note is None:
+        return schedule
+    if schedule.own_note is None:
+        return replace(schedule, note=note)
+    return replace(schedule, own_note=note)
+
+
+def _without_pause_note(schedule: Schedule) -> Schedule:
+    return replace(schedule, note=_own_note(schedule), own_note=None)
 
 
 def record(schedule: Schedule, entry: JournalEntry, *, write_id: str) -> Schedule:

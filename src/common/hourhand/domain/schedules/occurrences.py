@@ -261,7 +261,7 @@ class _Visit:
     def _judge_missed(self, nominal: datetime) -> None:
         misfire = self.definition.misfire
         if self._is_too_old(nominal):
-            self.runs.skip(nominal, SkipReason.WINDOW)
+            self.runs.skip(nominal, self._reason_missed(nominal, SkipReason.WINDOW))
         elif misfire.policy is MisfirePolicy.LATEST:
             self._settle_candidate(is_superseded=True)
             self.candidate = _Candidate(nominal, self.last_fire)
@@ -274,8 +274,11 @@ class _Visit:
         else:
             self.runs.skip(nominal, self._reason_missed(nominal))
 
-    def _reason_missed(self, nominal: datetime) -> SkipReason:
-        return SkipReason.PAUSED if self._was_paused_at(nominal) else SkipReason.MISFIRE
+    def _reason_missed(
+        self, nominal: datetime, otherwise: SkipReason = SkipReason.MISFIRE
+    ) -> SkipReason:
+        """Return why no job is made for a missed time: a pause is no failure of the scheduler."""
+        return SkipReason.PAUSED if self._was_paused_at(nominal) else otherwise
 
     def _was_paused_at(self, nominal: datetime) -> bool:
         began, ended = self.schedule.paused_from, self.schedule.resumed_at

@@ -201,7 +201,8 @@ class Schedule:
     puts it, `CODE` or ``files:NAME``; empty for one that people put. ``paused_by``: the origin that
     paused it, which may resume it; empty where a person or a failure did. ``own_note``: the note
     from before its pause, for which the note of the pause stands until it is resumed; ``None``:
-    ``note`` is its own.
+    ``note`` is its own. ``tenant_since``: when it was given to its tenant, which sees no event from
+    before; ``None``: it has had that tenant since ``created_at``.
     """
 
     id: str
@@ -229,6 +230,7 @@ class Schedule:
     managed_by: str = ""
     paused_by: str = ""
     own_note: str | None = None
+    tenant_since: datetime | None = None
     backfills: tuple[str, ...] = ()
     journal: tuple[JournalEntry, ...] = ()
     last_event: ScheduleEvent | None = None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hourhand.api.requests import BulkDiscard, BulkRequest, JobFilters
 
 MAX_JOBS_A_CALL = 1000
-"""A call handles no more jobs, and no count goes beyond."""
+"""A call changes no more jobs, and a dry run counts no more."""
 
 MAX_SECONDS_A_CALL = 20.0
 """Looked at after each job: operating on one may take seconds."""
@@ -128,9 +128,9 @@ class _Count:
         return self.expected * 11 // 10
 
     @property
-    def can_refuse(self) -> bool:
-        """Whether a count that stops at `MAX_JOBS_A_CALL` can be too high."""
-        return self.allowed < MAX_JOBS_A_CALL
+    def remaining(self) -> int:
+        """How many more jobs are counted: so many that the count can exceed what is allowed."""
+        return max(MAX_JOBS_A_CALL, self.allowed + 1) - self.counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,10 +229,8 @@ def _counted(count: _Count, walk: _Walk) -> _Count | None:
 
     Raises `CountChanged` once more jobs match than are allowed.
     """
-    if not count.can_refuse:
-        return None
     walk.position = count.position
-    counted = count.counted + sum(1 for _ in walk.each(MAX_JOBS_A_CALL - count.counted))
+    counted = count.counted + sum(1 for _ in walk.each(count.remaining))
     if counted > count.allowed:
         more = " or more" if walk.position is not None else ""
         raise CountChanged(

@@ -5,16 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from hourhand.domain.callers import is_caller
 from hourhand.domain.jobs.history import shorten
-from hourhand.domain.schedules.journal import split_journal
-from hourhand.domain.schedules.schedule import Schedule, ScheduleEvent, ScheduleEventKind
+from hourhand.domain.schedules.journal import skipped_runs, split_journal
+from hourhand.domain.schedules.nominal_times import (
+    is_used_up,
+    last_nominal,
+    not_before_start,
+    possible_occurrences_between,
+)
+from hourhand.domain.schedules.schedule import (
+    JournalEntry,
+    Schedule,
+    ScheduleDefinition,
+    ScheduleEvent,
+    ScheduleEventKind,
+    SkipReason,
+)
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import floor_ms
 from hourhand.ports.schedule_store import JournalPage, ScheduleStore, Written
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.optional import reason_of
+
+if TYPE_CHECKING:
+    from hourhand.services.schedules.compiled_rules import CompiledRules
+    from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs
 
 
 def spill(schedules: ScheduleStore, stored: Schedule, timings: Timings) -> Schedule:
@@ -105,3 +123,44 @@ class ScheduleHistory:
             schedule_id=schedule.id,
             reason=reason,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class UndecidedTimes:
+    """Finds the nominal times that no visit decided before their definition ended."""
+
+    recurrences: CompiledRules
+    occurrence_jobs: OccurrenceJobs
+
+    def entries_of(
+        self,
+        found: Schedule,
+        before: ScheduleDefinition | None,
+        now: datetime,
+        reason: SkipReason,
+    ) -> tuple[JournalEntry, ...]:
+        """Return what the definition ``before`` left undecided: by an outage, or by a pause."""
+        if before is None or found.cursor >= now or is_used_up(found, before):
+            return ()
+        paused_at = found.paused_at or now
+        return (
+            *self._skipped(found, before, found.cursor, min(paused_at, now), reason),
+            *self._skipped(found, before, max(found.cursor, paused_at), now, SkipReason.PAUSED),
+        )
+
+    def _skipped(
+        self,
+        found: Schedule,
+        before: ScheduleDefinition,
+        after: datetime,
+        until: datetime,
+        reason: SkipReason,
+    ) -> tuple[JournalEntry, ...]:
+        recurrence = self.recurrences.of_what_is_left(before)
+        if recurrence is None:
+            return ()
+        after = not_before_start(before, after)
+        until = min(until, last_nominal(before))
+        possible = possible_occurrences_between(recurrence, after, until)
+        made_before = self.occurrence_jobs.find_made(found, possible)
+        return skipped_runs(recurrence, after, until, reason, made_before)

@@ -1,4 +1,4 @@
-"""A schedule as it is to be: its checks, and the anchor of one that counts elapsed time."""
+"""A schedule as it is to be: what stands under its id, its checks, and the anchor of a rate."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from hourhand.domain.errors import FieldError, InvalidInput
+from hourhand.domain.errors import FieldError, InvalidInput, WrongState
+from hourhand.domain.schedules.changes import give_to_tenant
 from hourhand.domain.schedules.nominal_times import last_nominal
 from hourhand.domain.schedules.rule import MAX_WORK, Work
-from hourhand.domain.schedules.schedule import ScheduleDefinition
+from hourhand.domain.schedules.schedule import Schedule, ScheduleDefinition
 from hourhand.ports.calendar_store import CalendarStore
 from hourhand.ports.handler_directory import HandlerDirectory
+from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.services.jobs.new_job import PayloadCheck, accept_any
 from hourhand.services.jobs.submission import require_handler
 from hourhand.services.schedules.compiled_rules import CompiledRules
@@ -44,6 +46,44 @@ class ScheduleRequest(Protocol):
     @property
     def origin(self) -> str | None:
         """What manages it; empty for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSchedule:
+    """What a put finds under its id: the record, also of a deleted schedule, and its definition."""
+
+    record: Schedule | None
+    definition: ScheduleDefinition | None
+
+    @property
+    def current(self) -> Schedule | None:
+        """The schedule, unless it was deleted."""
+        return self.record if self.record and self.record.deleted_at is None else None
+
+    @property
+    def current_definition(self) -> ScheduleDefinition | None:
+        """The definition of the schedule, unless it was deleted."""
+        return self.definition if self.current else None
+
+    def given(self, schedule: Schedule, after: ScheduleDefinition, now: datetime) -> Schedule:
+        """Return the schedule as it is put under ``after``, which may be of another tenant."""
+        had = self.definition.tenant if self.definition else None
+        return schedule if after.tenant in {None, had} else give_to_tenant(schedule, now=now)
+
+
+def find_schedule(schedules: ScheduleStore, schedule_id: str, tenant: str | None) -> FoundSchedule:
+    """Return what a put finds.
+
+    Raises `WrongState` where that is not of ``tenant`` (``None``: any may have it).
+    """
+    record = schedules.get(schedule_id)
+    if record is None:
+        return FoundSchedule(None, None)
+    definition = schedules.get_definition(schedule_id, record.definition)
+    if tenant is not None and (definition is None or definition.tenant != tenant):
+        # Ids are shared by all tenants, so that one is taken cannot be hidden.
+        raise WrongState(f"The id {schedule_id} is taken. Choose another one.")
+    return FoundSchedule(record, definition)
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ export async function countBulk(verb, filters, { onProgress, signal } = {}) {
 
 /**
  * Do a bulk `verb` to all that match, call after call to the end. `fields` go into each body; the
- * first one carries `expectedCount`, and the API refuses it if many more match by now. `onProgress`
+ * first one carries `expectedCount` if it is given, and the API refuses it if many more match by now. `onProgress`
  * gets the totals so far. Returns {matched, changed, failed, isWhole}; not whole if `signal` ended it.
  */
 export async function bulk(verb, filters, { expectedCount, fields = {}, onProgress, signal } = {}) {

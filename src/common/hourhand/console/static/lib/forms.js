@@ -48,8 +48,8 @@ export function CheckField({ label, isChecked, onChange, ...attributes }) {
 }
 
 /** The text that a note's field writes and the request of a question reads. */
-export function keptNote(text = "") {
-  return { text };
+export function keptNote() {
+  return { text: "" };
 }
 
 /** Return the body of a request with a `keptNote`; an empty one is left out. */

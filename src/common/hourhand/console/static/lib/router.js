@@ -33,7 +33,9 @@ export function navigate(target, { replace = false } = {}) {
 /** Change some filters of this address; the others stay. A step for the back button each. */
 export function changeQuery(changes, options) {
   const { path, query } = here();
-  const merged = { ...Object.fromEntries(query), ...changes };
+  // Of a name that is given twice, the views read the first value.
+  const first = [...query.keys()].map((name) => [name, query.get(name)]);
+  const merged = { ...Object.fromEntries(first), ...changes };
   const segments = path.split("/").filter(Boolean).map(decodeSegment);
   navigate(address(segments, merged), options);
 }

@@ -12,6 +12,7 @@ import { address, changeQuery } from "../lib/router.js";
 import { useStore } from "../lib/store.js";
 import { DeadLetterGroup } from "./dead_letters_group.js";
 import { BulkBar } from "./jobs_bulk.js";
+import { unclearOf, whyUnclear } from "./jobs_query.js";
 
 export const routes = [{ pattern: "/dead-letters", view: DeadLettersView, section: "dead-letters" }];
 
@@ -23,6 +24,9 @@ const REFRESH_MILLISECONDS = 10_000;
 /** Against a deployed API, what is read costs money. */
 const DEPLOYED_MILLISECONDS = 60_000;
 const NO_SELECTION = new Set();
+/** The filters of the address that the API takes. The others are the page's own. */
+const FILTERS = ["handler", "error_type"];
+const OTHERS = ["q", "group"];
 
 function DeadLettersView({ query }) {
   const filters = filtersOf(query);
@@ -53,10 +57,9 @@ function DeadLettersView({ query }) {
   <//>`;
 }
 
-/** Return the filters of the address that the API takes; the text filter is the page's own. */
+/** Return the filters of the address that the API takes. */
 function filtersOf(query) {
-  const given = [["handler", query.get("handler")], ["error_type", query.get("error_type")]];
-  return Object.fromEntries(given.filter(([, value]) => value));
+  return Object.fromEntries(FILTERS.map((name) => [name, query.get(name)]).filter(([, value]) => value));
 }
 
 /** Read the newest dead letters in groups, `reads` times as many as one request reads. */
@@ -123,7 +126,8 @@ function Found({ data, query, filters, error, onBusy, onDone }) {
   const words = (query.get("q") ?? "").trim().toLowerCase();
   const shown = data.groups.filter((group) => isMatch(group, words));
   const unclear = error ? "The groups could not be read, so bulk actions are disabled."
-    : words ? "The text above filters the groups on this page only. Clear it to act on all jobs of the filter." : null;
+    : words ? "The text above filters the groups on this page only. Clear it to act on all jobs of the filter."
+    : whyUnclear(unclearOf(query, FILTERS, OTHERS));
   return html`<p class="muted small"><span role="status">${summaryOf(data, shown.length)}</span>, as of ${localClock(data.readAt)}</p>
     <${AlarmEnds} />
     ${isNarrowed && html`<${BulkBar} filters=${{ status: "DEAD", discarded: "false", ...filters }} jobs=${[]} selection=${NO_SELECTION}

@@ -11,7 +11,7 @@ import { address } from "../lib/router.js";
 import { BulkBar } from "./jobs_bulk.js";
 import { useStatusCounts } from "./jobs_counts.js";
 import { JobsFilter } from "./jobs_filter.js";
-import { dueOf, filtersOf, inWords, isUpcoming, splitByTime, unknownOf } from "./jobs_query.js";
+import { dueOf, filtersOf, inWords, isUpcoming, splitByTime, unclearOf, whyUnclear } from "./jobs_query.js";
 
 export const routes = [{ pattern: "/jobs", view: JobsView, section: "jobs" }];
 
@@ -50,7 +50,7 @@ function JobsView({ query }) {
     <${ErrorState} error=${error} isInline onRetry=${refresh} />
     <${BulkBar} filters=${filters} jobs=${data?.items ?? []} selection=${selection}
       isNone=${!data || (data.items.length === 0 && !data.nextCursor && !cursor)}
-      unclear=${unclearBecause(error, unknownOf(query), draft)} onSelect=${select} onDone=${refreshAll} />
+      unclear=${unclearBecause(error, unclearOf(query), draft)} onSelect=${select} onDone=${refreshAll} />
     <${Found} data=${data} isLoading=${isLoading} error=${error} filters=${filters} cursor=${cursor}
       selection=${selection} onSelect=${select} />
     ${data && html`<${Pager} cursor=${cursor} nextCursor=${data.nextCursor} segments=${["jobs"]} query=${filters} />`}
@@ -65,9 +65,9 @@ function readPage(filters, cursor, signal) {
 }
 
 /** Return why it is not certain which jobs the filters mean, or null. Bulk actions are then disabled. */
-function unclearBecause(error, unknown, draft) {
+function unclearBecause(error, unclear, draft) {
   if (error) return "The list could not be read, so bulk actions are disabled.";
-  if (unknown.length > 0) return `The address has a filter that the console does not know: ${unknown.join(", ")}. Remove it first.`;
+  if (unclear.length > 0) return whyUnclear(unclear);
   if (draft.trim()) return "The search box contains text that is not applied. Press Enter in it, or clear it.";
   return null;
 }

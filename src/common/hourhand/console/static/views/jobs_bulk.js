@@ -4,7 +4,7 @@ import { count, visible } from "../lib/format.js";
 import { useReachable } from "../lib/live.js";
 import { askAbout } from "./job_questions.js";
 import { BulkDialog, VERBS } from "./jobs_bulk_dialog.js";
-import { inWords, REDRIVABLE, verbsFor, WAITING } from "./jobs_query.js";
+import { inWords, isEveryJob, REDRIVABLE, verbsFor, WAITING } from "./jobs_query.js";
 
 /** Whether a verb can change a job that is selected. */
 const APPLIES = {
@@ -54,7 +54,7 @@ function SelectedActions({ chosen, disabledBecause, onAsk, onClear }) {
 function FilterActions({ filters, disabledBecause, onAsk }) {
   const noteId = useId();
   const verbs = verbsFor(filters);
-  if (Object.keys(filters).length === 0 && !disabledBecause) {
+  if (isEveryJob(filters) && !disabledBecause) {
     return html`<span class="muted small">To change many jobs at once, filter the list or select jobs.</span>`;
   }
   return html`

@@ -57,10 +57,12 @@ export function BulkDialog({ verb, jobs, filters, scope, onClose }) {
     const fields = verb === "discard" ? noteBody(note) : {};
     const operate = (job) => post(["jobs", job.id, verb], fields);
     const options = { onProgress: setTotal, signal };
+    // "1,000 or more" is no count: the user agreed to all that match.
+    const expectedCount = found.isMore ? undefined : found.matched;
     try {
       setTotal(jobs
         ? await each(jobs, (job) => job.id, operate, options)
-        : await bulk(verb, bodyOf(filters), { ...options, expectedCount: found.matched, fields }));
+        : await bulk(verb, bodyOf(filters), { ...options, expectedCount, fields }));
       setStep("done");
     } catch (failure) {
       if (failure.type !== COUNT_CHANGED) return fail(failure);

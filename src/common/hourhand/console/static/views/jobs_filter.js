@@ -7,7 +7,7 @@ import { handlerNames, useHandlers } from "../lib/handlers.js";
 import { useKey } from "../lib/keys.js";
 import { address, changeQuery, navigate } from "../lib/router.js";
 import { countInWords, StatusPill } from "./jobs_counts.js";
-import { besideKey, filtersOf, STATUSES, termsOf, unknownOf } from "./jobs_query.js";
+import { besideKey, filtersOf, STATUSES, termsOf, unclearOf } from "./jobs_query.js";
 import { EXAMPLES, readSearch, unknownWord } from "./jobs_search.js";
 
 const RANGES = [["15 min", 15], ["1 h", 60], ["24 h", 24 * 60], ["7 d", 7 * 24 * 60]];
@@ -18,7 +18,7 @@ const BEHIND_THE_BUTTON = [
 /** Show the filters that the address holds, and change them. `draft` is what is typed and not applied yet. */
 export function JobsFilter({ query, draft, onDraft, counts }) {
   const filters = filtersOf(query);
-  const unknown = unknownOf(query);
+  const unclear = unclearOf(query);
   const handlers = useHandlers();
   const names = handlers.map(({ name }) => name);
   const set = (changes) => changeQuery({ ...besideKey(filters, changes), ...changes, cursor: "" });
@@ -39,7 +39,7 @@ export function JobsFilter({ query, draft, onDraft, counts }) {
     </div>
     ${isOpen && html`<${MoreFilters} filters=${filters} onSet=${set} />`}
     ${!filters.idempotency_key && html`<${StatusPills} filters=${filters} counts=${counts} />`}
-    <${Terms} filters=${filters} unknown=${unknown} onRemove=${(name) => set({ [name]: "" })} />
+    <${Terms} filters=${filters} unclear=${unclear} onRemove=${(name) => set({ [name]: "" })} />
   </section>`;
 }
 
@@ -119,18 +119,18 @@ async function existing(jobId, onError) {
   }
 }
 
-/** Every filter of the address, each with a button that removes it; also one that the console does not know. */
-function Terms({ filters, unknown, onRemove }) {
+/** Every filter of the address, each with a button that removes it; also one that is not clear. */
+function Terms({ filters, unclear, onRemove }) {
   const terms = termsOf(filters);
-  if (terms.length + unknown.length === 0) return null;
+  if (terms.length + unclear.length === 0) return null;
   return html`<ul class="terms" aria-label="Active filters">
     ${terms.map(({ name, words, value }) => html`<li key=${name} class="term">
       ${words && html`<span class="term-name">${words}</span>`} <bdi>${visible(value)}</bdi>
       <${Remove} words=${`${words} ${visible(value)}`.trim()} onRemove=${() => onRemove(name)} />
     </li>`)}
-    ${unknown.map((name) => html`<li key=${name} class="term term-unknown">
-      <${Icon} name="warning" /><span class="term-name">unknown filter</span> <bdi>${visible(name)}</bdi>
-      <${Remove} words=${`unknown filter ${visible(name)}`} onRemove=${() => onRemove(name)} />
+    ${unclear.map(({ name, kind }) => html`<li key=${`${kind} ${name}`} class="term term-unknown">
+      <${Icon} name="warning" /><span class="term-name">${kind} filter</span> <bdi>${visible(name)}</bdi>
+      <${Remove} words=${`${kind} filter ${visible(name)}`} onRemove=${() => onRemove(name)} />
     </li>`)}
     <li><a class="small" href=${address(["jobs"])}>Clear all</a></li>
   </ul>`;

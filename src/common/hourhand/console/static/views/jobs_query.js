@@ -36,9 +36,32 @@ export function filtersOf(query) {
   return Object.fromEntries(given.filter(([, value]) => value));
 }
 
-/** Return the names in an address's query that are neither filters nor anything else known. */
-export function unknownOf(query) {
-  return [...new Set(query.keys())].filter((name) => !Object.hasOwn(FILTERS, name) && !OTHERS.includes(name));
+/** What may be wrong with a filter of an address, in words. */
+const UNCLEAR = {
+  unknown: "that the console does not know",
+  empty: "without a value",
+  repeated: "that is given twice",
+};
+
+/**
+ * Return the filters in an address's query that leave open which jobs are meant, as {name, kind}: a page
+ * that ignores one shows more jobs than its sender meant.
+ */
+export function unclearOf(query, known = Object.keys(FILTERS), others = OTHERS) {
+  const kindOf = (name) => {
+    if (!known.includes(name)) return others.includes(name) ? null : "unknown";
+    const values = query.getAll(name);
+    return values.length > 1 ? "repeated" : values[0] === "" ? "empty" : null;
+  };
+  return [...new Set(query.keys())].map((name) => ({ name, kind: kindOf(name) })).filter(({ kind }) => kind);
+}
+
+/** Return as a sentence what `unclearOf` found first, or null. */
+export function whyUnclear(unclear) {
+  if (unclear.length === 0) return null;
+  const [{ kind }] = unclear;
+  const names = unclear.filter((one) => one.kind === kind).map(({ name }) => name);
+  return `The address has a filter ${UNCLEAR[kind]}: ${names.join(", ")}. Remove it first.`;
 }
 
 /** Return the filters of a bulk request: the API wants JSON's own true and false. */
@@ -77,9 +100,14 @@ export function inWords({ status, discarded, ...filters }) {
   return `${which}${discarded === "false" ? "," : ""} with ${parts.join(", ")}`;
 }
 
+/** Whether the API takes the filters for none: nearly all jobs were not discarded. */
+export function isEveryJob({ discarded, ...others }) {
+  return discarded !== "true" && Object.keys(others).length === 0;
+}
+
 /** Return the bulk actions that can change a job that passes the filters; none without a filter. */
 export function verbsFor(filters) {
-  if (Object.keys(filters).length === 0 || filters.idempotency_key) return [];
+  if (isEveryJob(filters) || filters.idempotency_key) return [];
   if (!filters.status) return ["cancel", "redrive", "discard"];
   if (WAITING.includes(filters.status) || filters.status === "RUNNING") return ["cancel"];
   if (filters.status === "DEAD") return filters.discarded === "true" ? ["redrive"] : ["redrive", "discard"];

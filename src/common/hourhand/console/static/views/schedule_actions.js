@@ -20,14 +20,13 @@ export function askToPause(schedule) {
 
 /** Ask whether to resume a paused schedule. */
 export function askToResume(schedule) {
-  const note = keptNote(schedule.note ?? "");
+  const note = keptNote();
   return confirmAction({
     title: `Resume ${visible(schedule.id)}?`,
     body: html`<p>The schedule continues from now. Of the times that it missed while it was paused, ${missedWords(schedule.misfire.policy)}</p>
-      <${NoteField} note=${note} />`,
+      <${NoteField} note=${note} hint="A new note for the schedule. Without one, it has its own note from before the pause again" />`,
     label: "Resume",
-    // An empty note removes the note of the pause.
-    run: () => post(["schedules", schedule.id, "resume"], { note: note.text.trim() }),
+    run: () => post(["schedules", schedule.id, "resume"], noteBody(note)),
     messageOf: () => `Resumed ${visible(schedule.id)}.`,
   });
 }

@@ -138,7 +138,7 @@ async function putChecked({ id, read, current, onPut }) {
     throw refusal("The ID is already taken.", [{ field: "id", message: TAKEN }]);
   }
   const run = async () => {
-    const saved = await put(["schedules", id], read.definition);
+    const saved = await put(["schedules", id], withPauseNote(read.definition, found));
     onPut();
     return saved;
   };
@@ -157,6 +157,12 @@ async function putChecked({ id, read, current, onPut }) {
     messageOf: ({ id: savedId }) => `Saved ${visible(savedId)}.`,
   });
   if (saved) navigate(address(["schedules", id]));
+}
+
+/** Return what is sent: a note that was written over the note of a pause replaces that one. */
+function withPauseNote(definition, found) {
+  const isOver = found?.paused && definition.note !== undefined && definition.note !== (found.note ?? "");
+  return isOver ? { paused: true, ...definition } : definition;
 }
 
 /** Whether the definition is unchanged. A revision does not say: a calendar's change creates one, too. */
