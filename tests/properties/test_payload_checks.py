@@ -192,8 +192,9 @@ def _kind_of(value: Any) -> str:
 
 def _tagged(one: Any, other: Any) -> Any:
     """Return a union of two models whose field ``kind`` has these values."""
-    first = create_model("First", kind=(Literal[one], ...), x=(int, 0))
-    second = create_model("Second", kind=(Literal[other], ...), y=(list[int], []))
+    kinds: tuple[Any, Any] = Literal[one], Literal[other]
+    first = create_model("First", kind=(kinds[0], ...), x=(int, 0))
+    second = create_model("Second", kind=(kinds[1], ...), y=(list[int], []))
     return Annotated[first | second, Field(discriminator="kind")]
 
 
@@ -358,18 +359,21 @@ def _plain_record(
 @st.composite
 def tagged_unions(draw: st.DrawFn, types: st.SearchStrategy[Typed]) -> Typed:
     """Two models with a field ``kind``, which has a text, a number or a member of an enum."""
-    members, payloads = [], []
+    members: list[Any] = []
+    payloads = []
     for tag in draw(st.sampled_from(TAGS)):
         hints, payload = draw(several(types))
         fields: dict[str, Any] = {name: (hint, ...) for name, hint in hints.items()}
-        members.append(create_model("Drawn", kind=(Literal[tag], ...), **fields))
+        fields["kind"] = (Literal[tag], ...)
+        members.append(create_model("Drawn", **fields))
         payloads.append(payload)
     kinds = st.sampled_from(["cat", "dog", "red", "blue", 1, 2, 1.0, True, False, "1", None])
 
     def with_kind(payload: Any, kind: Any) -> Any:
         return {"kind": kind, **payload} if isinstance(payload, dict) else payload
 
-    hint = Annotated[Union[members[0], members[1]], Field(discriminator="kind")]  # noqa: UP007
+    first, second = members
+    hint = Annotated[first | second, Field(discriminator="kind")]
     return hint, st.builds(with_kind, st.one_of(payloads), kinds)
 
 

@@ -22,8 +22,9 @@ from pydantic import (
 )
 from pydantic_core import SchemaValidator, ValidationError
 
+from hourhand.handlers._binding import PayloadBinder
 from hourhand.handlers._payload_recursion import bound_recursion
-from hourhand.handlers._payload_type import PayloadBinder, PayloadType
+from hourhand.handlers._payload_type import PayloadType
 
 DEPTHS = range(12, 21)
 MAX_ERRORS_A_LEVEL = 10

@@ -8,8 +8,8 @@ from hourhand.domain.errors import Unavailable
 from hourhand.domain.schedules.changes import DEFINITION_KEPT
 from hourhand.memory import START
 from hourhand.testing import Faults, When
-from tests.unit.services.schedule_views import at, job_minutes, statuses, stored, told
-from tests.unit.services.schedules.test_operations import MINUTELY, parse, put, service
+from tests.unit.services.schedule_views import MINUTELY, at, job_minutes, statuses, stored, told
+from tests.unit.services.schedules.test_operations import parse, put, service
 from tests.world.world import World
 
 
