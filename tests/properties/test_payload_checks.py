@@ -372,8 +372,7 @@ def tagged_unions(draw: st.DrawFn, types: st.SearchStrategy[Typed]) -> Typed:
     def with_kind(payload: Any, kind: Any) -> Any:
         return {"kind": kind, **payload} if isinstance(payload, dict) else payload
 
-    first, second = members
-    hint = Annotated[first | second, Field(discriminator="kind")]
+    hint: Any = Annotated[members[0] | members[1], Field(discriminator="kind")]
     return hint, st.builds(with_kind, st.one_of(payloads), kinds)
 
 
