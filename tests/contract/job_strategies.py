@@ -108,7 +108,11 @@ waits = st.one_of(
         shard=st.integers(0, 49),
         rank=st.integers(0, 10**13 - 1),
     ),
-    st.sampled_from([kind for kind in WaitKind if kind is not WaitKind.SLOT]).map(WaitsFor),
+    st.builds(
+        WaitsFor,
+        st.sampled_from([kind for kind in WaitKind if kind is not WaitKind.SLOT]),
+        name=st.text("abcAB0189_-./:", max_size=64),
+    ),
 )
 
 
@@ -174,6 +178,12 @@ def jobs(draw: st.DrawFn) -> Job:
             trace_id=maybe(words),
             waits_for=maybe(waits),
             reservation=maybe(st.builds(Reservation, times, st.frozensets(st.integers(0, 2)))),
+            run_deadline=maybe(times),
+            journal_ends=maybe(times),
+            segment=st.integers(0, 10**6),
+            reset=maybe(st.text("abc0", min_size=1, max_size=12)),
+            compensated_round=maybe(st.integers(1, 99)),
+            wake_flag=maybe(st.just(True)),
             payload_kept_until=maybe(times),
             keep_until=maybe(times),
         )

@@ -221,6 +221,84 @@ CASES = (
         breaks=UNCLAIMED,
     ),
     MoveCase(
+        name="suspend",
+        function=transitions.suspend,
+        status=JobStatus.RUNNING,
+        build=make.suspend,
+        breaks={**OWNED_UNLESS_CANCELLED, "not_flagged": stored(wake_flag=True)},
+    ),
+    *(
+        MoveCase(
+            name=f"wake {status.lower()}",
+            function=transitions.wake,
+            status=status,
+            build=make.wake,
+            given=lambda now: {"waits_for": WaitsFor(WaitKind.SIGNAL, name="approved")},
+            breaks={
+                "generation": NEXT_GENERATION,
+                "waits_as_read": stored(waits_for=WaitsFor(WaitKind.SIGNAL, name="other")),
+            },
+        )
+        for status in (JobStatus.PENDING, JobStatus.ENQUEUED)
+    ),
+    MoveCase(
+        name="flag",
+        function=transitions.flag,
+        status=JobStatus.RUNNING,
+        build=lambda job, now: transitions.flag(job),
+        breaks=OWNED,
+        leaves_a_trace=False,
+    ),
+    MoveCase(
+        name="clear flag",
+        function=transitions.clear_flag,
+        status=JobStatus.RUNNING,
+        build=lambda job, now: transitions.clear_flag(job),
+        given=lambda now: {"wake_flag": True},
+        breaks=OWNED,
+        leaves_a_trace=False,
+    ),
+    MoveCase(
+        name="keep journal",
+        function=transitions.keep_journal,
+        status=JobStatus.RUNNING,
+        build=lambda job, now: transitions.keep_journal(job),
+        given=lambda now: {"journal_ends": now + timedelta(days=1)},
+        breaks=OWNED,
+        leaves_a_trace=False,
+    ),
+    MoveCase(
+        name="restart",
+        function=transitions.restart,
+        status=JobStatus.RUNNING,
+        build=make.restart,
+        given=lambda now: {"run_deadline": now, "wake_flag": True, "reset": "nonce"},
+        breaks=OWNED_UNLESS_CANCELLED,
+    ),
+    MoveCase(
+        name="mark compensated",
+        function=transitions.mark_compensated,
+        status=JobStatus.DEAD,
+        build=lambda job, now: transitions.mark_compensated(job, keep_until=None),
+        breaks={"round": stored(round=2), "not_compensated": stored(compensated_round=1)},
+        leaves_a_trace=False,
+    ),
+    MoveCase(
+        name="claim a run",
+        function=transitions.claim,
+        status=JobStatus.ENQUEUED,
+        build=make.claim_run,
+        breaks=UNCLAIMED,
+    ),
+    MoveCase(
+        name="claim a woken run",
+        function=transitions.claim,
+        status=JobStatus.ENQUEUED,
+        build=make.claim_run,
+        given=lambda now: {"run_deadline": now + timedelta(days=1), "wake_flag": True},
+        breaks=UNCLAIMED,
+    ),
+    MoveCase(
         name="keep payload",
         function=transitions.keep_payload,
         status=JobStatus.PENDING,
@@ -439,6 +517,22 @@ CASES = (
             breaks={"generation": NEXT_GENERATION},
         )
         for status in (JobStatus.DEAD, JobStatus.CANCELLED, JobStatus.EXPIRED)
+    ),
+    MoveCase(
+        name="run a part again",
+        function=transitions.redrive,
+        status=JobStatus.SUCCEEDED,
+        build=make.rerun,
+        given=lambda now: {"run_deadline": now + timedelta(days=1)},
+        breaks={"generation": NEXT_GENERATION, "not_compensated": stored(compensated_round=1)},
+    ),
+    MoveCase(
+        name="run what was reversed again",
+        function=transitions.redrive,
+        status=JobStatus.DEAD,
+        build=make.rerun,
+        given=lambda now: {"run_deadline": now, "compensated_round": 1},
+        breaks={"generation": NEXT_GENERATION, "not_compensated": stored(compensated_round=2)},
     ),
     MoveCase(
         name="redrive what was discarded",

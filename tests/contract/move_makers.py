@@ -135,6 +135,66 @@ def unpark(job: Job, now: datetime) -> Transition:
     )
 
 
+def rerun(job: Job, now: datetime) -> Transition:
+    return transitions.redrive(
+        job,
+        now=now + SECOND,
+        actor=ACTOR,
+        entry=make_entry(job, shard=2),
+        sends_now=True,
+        reason="by hand",
+        sets={"reset": "nonce", "result": None},
+        is_rerun=True,
+    )
+
+
+def suspend(job: Job, now: datetime) -> Transition:
+    return transitions.suspend(
+        job,
+        now=now + SECOND,
+        actor=ACTOR,
+        entry=make_entry(job, shard=2),
+        sends_now=False,
+        waits_for=WaitsFor(WaitKind.SIGNAL, name="approved"),
+        reason="signal approved",
+    )
+
+
+def wake(job: Job, now: datetime) -> Transition:
+    return transitions.wake(
+        job,
+        now=now + SECOND,
+        actor=ACTOR,
+        entry=make_entry(job, shard=2),
+        sends_now=True,
+        reason="signal approved",
+    )
+
+
+def restart(job: Job, now: datetime) -> Transition:
+    return transitions.restart(
+        job,
+        now=now + SECOND,
+        actor=ACTOR,
+        entry=make_entry(job, shard=2),
+        sends_now=True,
+        payload=Content(size_bytes=7, text='"again"'),
+        payload_kept_until=None,
+    )
+
+
+def claim_run(job: Job, now: datetime) -> Transition:
+    return transitions.claim(
+        make_message(job),
+        now=now + SECOND,
+        wait=WAIT,
+        owner=ACTOR,
+        claim_id="claim-run",
+        lease_until=now + SECOND + LEASE,
+        run_deadline=now + timedelta(days=30),
+    )
+
+
 def cancel(job: Job, now: datetime) -> Transition:
     return transitions.cancel_waiting(job, now=now + SECOND, actor=ACTOR, reason="by hand")
 

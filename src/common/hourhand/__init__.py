@@ -11,45 +11,64 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hourhand.client import AsyncClient, Client
     from hourhand.handlers import (
+        CallbackFailed,
         Concurrency,
         Debounce,
         JobContext,
         NotRetryable,
         Occurrence,
+        On,
         Rate,
         RateLimited,
         Retry,
         RetryLater,
+        SignalTimeout,
         Snooze,
+        StepFailed,
+        StepInterrupted,
         Unique,
         job,
     )
+    from hourhand.handlers.run_context import RunContext
+    from hourhand.handlers.run_state import step_key
 
 __all__ = [
     "AsyncClient",
+    "CallbackFailed",
     "Client",
     "Concurrency",
     "Debounce",
     "JobContext",
     "NotRetryable",
     "Occurrence",
+    "On",
     "Rate",
     "RateLimited",
     "Retry",
     "RetryLater",
+    "RunContext",
+    "SignalTimeout",
     "Snooze",
+    "StepFailed",
+    "StepInterrupted",
     "Unique",
     "job",
+    "step_key",
 ]
 
-_OF_THE_CLIENT = frozenset({"AsyncClient", "Client"})
+_ELSEWHERE = {
+    "AsyncClient": "hourhand.client",
+    "Client": "hourhand.client",
+    "RunContext": "hourhand.handlers.run_context",
+    "step_key": "hourhand.handlers.run_state",
+}
+"""What is in no module that every handler loads."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = "hourhand.client" if name in _OF_THE_CLIENT else "hourhand.handlers"
-    return getattr(import_module(module), name)
+    return getattr(import_module(_ELSEWHERE.get(name, "hourhand.handlers")), name)
 
 
 def __dir__() -> list[str]:

@@ -164,7 +164,7 @@ def test_a_text_is_never_kept_shorter(installation: Installation) -> None:
     store = DynamoJobStore(client, table)
     store.put_text("job-1", "payload.a1", "1", START + 2 * WEEK)
     store.extend_text("job-1", "payload.a1", START + WEEK)
-    key = {"p": {"S": "job-1"}, "s": {"S": "T#payload.a1"}}
+    key = {"p": {"S": "job-1"}, "s": {"S": "C#payload.a1"}}
     ends = int(client.get_item(TableName=table, Key=key)["Item"]["x"]["N"])
     assert ends == (START + 2 * WEEK).timestamp()
     store.extend_text("job-1", "payload.a1", START + 3 * WEEK)
@@ -196,7 +196,7 @@ def test_an_error_of_any_size_and_any_characters_is_kept(installation: Installat
 def test_details_of_many_pages_are_read_to_the_end(stubbed: Stub) -> None:
     stub = stubbed("dynamodb")
     job = make_job(trace_id=None)
-    text = {"p": {"S": "job-1"}, "s": {"S": "T#payload.a1"}, "i": {"S": "1"}}
+    text = {"p": {"S": "job-1"}, "s": {"S": "C#payload.a1"}, "i": {"S": "1"}}
     stub.script.add_response("query", {"Items": [text], "LastEvaluatedKey": hot_key("job-1")})
     stub.script.add_response(
         "query",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hourhand.domain.jobs.job import JobStatus, OnLost
 from tests.unit.domain import condition_invariants as keep
 from tests.unit.domain.job_samples import after
@@ -175,6 +177,23 @@ _SHORTENED = Race(
 )
 
 
+def _of_invocation(move: str) -> tuple[Race, ...]:
+    """The same, where the move leaves the ownership as it is."""
+    return tuple(
+        replace(race, harm=keep.FLAGS_ARE_OF_ONE_INVOCATION) if race.clause == "token" else race
+        for race in _of_owner(move)
+    )
+
+
+_FLAGGED = Race(
+    move="suspend",
+    clause="not_flagged",
+    story="the signal that it waits for came just before",
+    meanwhile={"wake_flag": True},
+    harm=keep.A_FLAGGED_RUN_READS_BEFORE_IT_WAITS,
+)
+
+
 def _asked_meanwhile(move: str) -> Race:
     return Race(
         move=move,
@@ -195,11 +214,15 @@ ATTEMPTS = (
             "hand_back",
             "die",
             "end_cancelled",
+            "suspend",
+            "restart",
         )
         for race in _of_owner(move)
     ),
+    *(race for move in ("flag", "clear_flag", "keep_journal") for race in _of_invocation(move)),
+    _FLAGGED,
     _SHORTENED,
-    *map(_asked_meanwhile, ("retry_later", "hand_back", "die")),
+    *map(_asked_meanwhile, ("retry_later", "hand_back", "die", "suspend", "restart")),
 )
 
 RECOVERY = (

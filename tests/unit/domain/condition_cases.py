@@ -28,6 +28,7 @@ from tests.unit.domain.job_samples import (
 MARGIN = timedelta(seconds=2)
 WAIT = timedelta(seconds=2)
 SOON = Entry(after(1), 0)
+FOR_SIGNAL = WaitsFor(WaitKind.SIGNAL, name="approved")
 PAUSED = WaitsFor(WaitKind.SLOT, PAUSE, rank=1)
 
 
@@ -91,6 +92,18 @@ def _park(job: Job) -> Transition:
     )
 
 
+def _suspend(job: Job) -> Transition:
+    return transitions.suspend(
+        job,
+        now=NOW,
+        actor="worker-1",
+        entry=SOON,
+        sends_now=False,
+        waits_for=FOR_SIGNAL,
+        reason="signal approved",
+    )
+
+
 def _change(job: Job) -> Transition:
     return transitions.change(
         job, now=NOW, actor="api", sets={"run_at": after(1)}, entry=SOON, sends_now=True
@@ -139,6 +152,43 @@ CASES = (
         ordinary=a_sent_job(waits_for=PAUSED),
         build=lambda job: transitions.unpark(
             job, now=NOW, actor="api", entry=None, sends_now=True, reason="resumed"
+        ),
+    ),
+    Case(builder="suspend", ordinary=a_running_job(), build=_suspend),
+    Case(
+        builder="wake",
+        ordinary=a_job(due_at=after(600), waits_for=FOR_SIGNAL),
+        build=lambda job: transitions.wake(
+            job, now=NOW, actor="api", entry=SOON, sends_now=True, reason="signal approved"
+        ),
+    ),
+    Case(builder="flag", ordinary=a_running_job(), build=transitions.flag),
+    Case(
+        builder="clear_flag",
+        ordinary=a_running_job(wake_flag=True),
+        build=transitions.clear_flag,
+    ),
+    Case(
+        builder="keep_journal",
+        ordinary=a_running_job(journal_ends=after(86_400)),
+        build=transitions.keep_journal,
+    ),
+    Case(
+        builder="mark_compensated",
+        ordinary=a_dead_job(),
+        build=lambda job: transitions.mark_compensated(job, keep_until=None),
+    ),
+    Case(
+        builder="restart",
+        ordinary=a_running_job(),
+        build=lambda job: transitions.restart(
+            job,
+            now=NOW,
+            actor="worker-1",
+            entry=SOON,
+            sends_now=True,
+            payload=INLINE,
+            payload_kept_until=None,
         ),
     ),
     Case(builder="claim", ordinary=a_sent_job(), build=_claim),

@@ -194,6 +194,39 @@ PAYLOAD_IS_KEPT = Invariant(
         )
     ),
 )
+A_FLAGGED_RUN_READS_BEFORE_IT_WAITS = Invariant(
+    "a run for which something completed does not wait before it read the journal again",
+    lambda read, was, is_now: not was.wake_flag or is_now.waits_for is None,
+)
+FLAGS_ARE_OF_ONE_INVOCATION = Invariant(
+    "what is noted of an invocation changes nothing of another",
+    lambda read, was, is_now: (
+        was.token == read.token
+        or (was.wake_flag, was.journal_ends) == (is_now.wake_flag, is_now.journal_ends)
+    ),
+)
+A_PARKED_RUN_IS_NOT_WOKEN = Invariant(
+    "a run that waits for something else meanwhile goes on to wait",
+    lambda read, was, is_now: was.waits_for in (read.waits_for, is_now.waits_for),
+)
+A_REVERSED_RUN_STAYS_FINAL = Invariant(
+    "a run whose steps are reversed does not go on where it stopped",
+    lambda read, was, is_now: was.compensated_round is None or was.status is is_now.status,
+)
+ONLY_ENDED_RUNS_ARE_REVERSED = Invariant(
+    "no run is reversed that goes on",
+    lambda read, was, is_now: is_now.compensated_round is None or is_now.status.is_final,
+)
+ONLY_THE_ROUND_THAT_WAS_READ_IS_REVERSED = Invariant(
+    "the compensation of a round reverses no other round",
+    lambda read, was, is_now: (
+        was.round == read.round or was.compensated_round == is_now.compensated_round
+    ),
+)
+FIRST_REVERSAL_STANDS = Invariant(
+    "which round was reversed stays on record",
+    lambda read, was, is_now: was.compensated_round in {None, is_now.compensated_round},
+)
 HISTORY_IS_KEPT = Invariant(
     "no event vanishes that another just put on record",
     lambda read, was, is_now: was.history[-1] in is_now.history,

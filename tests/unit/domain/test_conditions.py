@@ -35,6 +35,12 @@ CONDITIONS = {
     "park of a sent job": {"status", "generation", "last_sent_as_read"},
     "park of an unsent job": {"status", "generation", "last_sent_as_read"},
     "unpark": {"status", "generation", "parked_as_read"},
+    "suspend": {*OWNER, "not_cancelled", "not_flagged"},
+    "wake": {"status", "generation", "waits_as_read"},
+    "flag": OWNER,
+    "clear_flag": OWNER,
+    "keep_journal": OWNER,
+    "restart": {*OWNER, "not_cancelled"},
     "claim": {"status", "due", *STARTABLE},
     "take_over": {*LEASE, *STARTABLE, "may_run_again"},
     "heartbeat": {*OWNER, "extends_lease"},
@@ -51,7 +57,8 @@ CONDITIONS = {
     "request_cancel": {*OWNER, "not_asked_yet"},
     "change": {"status", "generation"},
     "expire": {"status", "generation", "expired"},
-    "redrive": {"status", "generation"},
+    "redrive": {"status", "generation", "not_compensated"},
+    "mark_compensated": {"status", "round", "not_compensated"},
     "discard": {"status", "generation", "not_discarded_yet"},
 }
 """The table of conditions in docs/explanation/design.md, by the names that the clauses have."""
@@ -91,7 +98,10 @@ def test_a_move_expects_what_the_protocol_asks_for(case: Case) -> None:
 @each_case
 def test_only_a_compacting_write_expects_the_history_as_it_was_read(case: Case) -> None:
     added = set(case.build(with_long_history(case.ordinary)).expect) - CONDITIONS[case.name]
-    records_no_event = {"keep_payload", "claim", "heartbeat", "finish"}
+    records_no_event = {
+        *("keep_payload", "claim", "heartbeat", "finish"),
+        *("flag", "clear_flag", "keep_journal", "mark_compensated"),
+    }
     assert added == (set() if case.builder in records_no_event else {"history_as_read"})
 
 

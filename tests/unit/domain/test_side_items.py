@@ -24,6 +24,14 @@ END = from_ms(0)
         ("m.digest.0", "M", SideItemKind.RATE),
         ("n.digest", "N", SideItemKind.UNIQUE_KEY),
         ("job-1", "B", SideItemKind.DEBOUNCE),
+        ("job-1", "R#scharge", SideItemKind.STEP),
+        ("job-1", "R12#wapproved", SideItemKind.WAIT),
+        ("job-1", "R#kpaid", SideItemKind.CALLBACK),
+        ("job-1", "R#trows", SideItemKind.CURSOR),
+        ("job-1", "R#vtwo-couriers", SideItemKind.CHANGE),
+        ("job-1", "R#znonce", SideItemKind.RESET),
+        ("job-1", "V3#charge#7", SideItemKind.VALUE),
+        ("job-1", "S#approved#1", SideItemKind.SIGNAL),
     ],
 )
 def test_the_key_says_what_an_item_is(partition: str, sort: str, kind: SideItemKind) -> None:
@@ -34,7 +42,8 @@ def test_the_key_says_what_an_item_is(partition: str, sort: str, kind: SideItemK
     ("partition", "sort"),
     [
         ("job-1", "J"),
-        ("job-1", "T#payload"),
+        ("job-1", "C#payload"),
+        ("job-1", "R#x"),
         ("l.digest.0", "X"),
         ("m.digest.0", "G"),
         ("n.d", "M"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.waiting import WaitKind, WaitsFor
 from tests.unit.domain import condition_invariants as keep
 from tests.unit.domain.job_samples import IN_BUCKET, after
 from tests.unit.domain.race import CLAIMED, LOST_AND_DEAD, NEXT_OWNER, NO_LEASE, Race
@@ -262,6 +263,58 @@ OPERATORS = (
         story="another redrove it, and it died once more",
         meanwhile={"generation": 3, "round": 2, "token": 2},
         harm=keep.EVERY_CHANGE_OPENS_A_GENERATION,
+    ),
+    Race(
+        move="redrive",
+        clause="not_compensated",
+        story="its compensation began, and reverses what the steps did",
+        meanwhile={"compensated_round": 1},
+        harm=keep.A_REVERSED_RUN_STAYS_FINAL,
+    ),
+    Race(
+        move="mark_compensated",
+        clause="status",
+        story="a redrive came first, and it waits for its start",
+        meanwhile={"status": JobStatus.PENDING},
+        harm=keep.ONLY_ENDED_RUNS_ARE_REVERSED,
+        is_second_line=True,
+    ),
+    Race(
+        move="mark_compensated",
+        clause="round",
+        story="it was redriven, and it died once more",
+        meanwhile={"round": 2, "generation": 2},
+        harm=keep.ONLY_THE_ROUND_THAT_WAS_READ_IS_REVERSED,
+    ),
+    Race(
+        move="mark_compensated",
+        clause="not_compensated",
+        story="an earlier segment of the same round was marked",
+        meanwhile={"compensated_round": 7},
+        harm=keep.FIRST_REVERSAL_STANDS,
+        is_second_line=True,
+    ),
+    Race(
+        move="wake",
+        clause="status",
+        story="its time was over, and a worker claimed it",
+        meanwhile=CLAIMED,
+        harm=keep.RUNNING_IS_LEFT_ALONE,
+        is_second_line=True,
+    ),
+    Race(
+        move="wake",
+        clause="generation",
+        story="another call woke it, and it waits for the same signal again",
+        meanwhile={"generation": 2},
+        harm=keep.EVERY_CHANGE_OPENS_A_GENERATION,
+    ),
+    Race(
+        move="wake",
+        clause="waits_as_read",
+        story="its time was over, and its limit was full",
+        meanwhile={"waits_for": WaitsFor(WaitKind.SLOT, "0", rank=1)},
+        harm=keep.A_PARKED_RUN_IS_NOT_WOKEN,
     ),
     Race(
         move="discard",

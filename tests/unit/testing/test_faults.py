@@ -11,6 +11,7 @@ from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs import transitions
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.memory import START, MemoryClock, MemoryJobStore, MemoryObjectStore
+from hourhand.ports.durable_run import DurableRun, OpenedRun, OpensRuns
 from hourhand.ports.job_store import Applied, JobStore
 from hourhand.ports.object_store import ObjectStore
 from hourhand.testing import ACTOR, READS, Call, Crash, Faults, When, make_job
@@ -187,7 +188,14 @@ WRITES = {
     "write_item",
     *("put_calendar", "delete_calendar"),
 }
-INNER = {"run", "beat", "lease_ends_at"}
+INNER = {
+    *("run", "beat", "lease_ends_at", "open_run"),
+    *(
+        name
+        for name in {**vars(DurableRun), **vars(OpenedRun), **vars(OpensRuns)}
+        if name[0] != "_"
+    ),
+}
 """Between the services and a handler: no store or queue is behind them."""
 
 IN_TURN = {"read", "mark", "go_on"}

@@ -79,12 +79,18 @@ class WaitsFor(Answered):
     """What a job waits for, beside its time, before it can start.
 
     `slot`: a slot of a concurrency limit, or, without `limit`, of its schedule or backfill. The
-    pause of a handler is a limit of 0, whose name is the handler's and `.pause`.
+    pause of a handler is a limit of 0, whose name is the handler's and `.pause`. The other kinds
+    are those of durable runs.
     """
 
     kind: Annotated[str, WaitKind]
     limit: Annotated[str | None, "The name of the limit."]
     key: Annotated[str | None, "The key under the limit; null if the limit has none."]
+    name: Annotated[
+        str | None,
+        "Of a durable run: the signal, or the path of the call, that it waits for; null if it "
+        "waits for several.",
+    ]
     since: datetime | None
     position: Annotated[
         int | None,

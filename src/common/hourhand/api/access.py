@@ -58,6 +58,7 @@ class Access:
 
 _READ_JOB = Access(Scope.READ, Bound.JOB)
 _OPERATE_JOB = Access(Scope.OPERATE, Bound.JOB)
+_COMPLETE = Access(Scope.OPERATE, Bound.SHARED)
 _BULK = Access(Scope.OPERATE, Bound.BULK)
 _READ_SCHEDULE = Access(Scope.READ, Bound.SCHEDULE)
 _OPERATE_SCHEDULE = Access(Scope.OPERATE, Bound.SCHEDULE)
@@ -77,6 +78,13 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("POST", "/v1/jobs/{id}/redrive"): _OPERATE_JOB,
     ("POST", "/v1/jobs/{id}/discard"): _OPERATE_JOB,
     ("POST", "/v1/jobs/{id}/run-now"): _OPERATE_JOB,
+    ("POST", "/v1/jobs/{id}/signals/{name}"): _OPERATE_JOB,
+    ("GET", "/v1/jobs/{id}/steps"): _READ_JOB,
+    ("GET", "/v1/jobs/{id}/journal"): _READ_JOB,
+    # The secret in a token decides, and names one call of one run.
+    ("POST", "/v1/callbacks/{token}/succeed"): _COMPLETE,
+    ("POST", "/v1/callbacks/{token}/fail"): _COMPLETE,
+    ("POST", "/v1/callbacks/{token}/heartbeat"): _COMPLETE,
     ("POST", "/v1/jobs/cancel"): _BULK,
     ("POST", "/v1/jobs/redrive"): _BULK,
     ("POST", "/v1/jobs/discard"): _BULK,

@@ -13,12 +13,14 @@ from hourhand.api.routes.calendars import CALENDAR_ROUTES
 from hourhand.api.routes.handlers import HANDLER_ROUTES
 from hourhand.api.routes.jobs import JOB_ROUTES
 from hourhand.api.routes.limits import LIMIT_ROUTES
+from hourhand.api.routes.runs import RUN_ROUTES
 from hourhand.api.routes.schedules import SCHEDULE_ROUTES
 from hourhand.api.routes.system import SYSTEM_ROUTES
 from hourhand.api.routing import Services, answer_request
 
 ROUTES = (
     *JOB_ROUTES,
+    *RUN_ROUTES,
     *BULK_ROUTES,
     *SCHEDULE_ROUTES,
     *CALENDAR_ROUTES,

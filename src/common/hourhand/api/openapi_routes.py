@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from hourhand.answers import audit, batches, jobs, limits, schedules, system
+from hourhand.answers import audit, batches, jobs, limits, runs, schedules, system
 from hourhand.answers.answered import Answered
 from hourhand.api.requests import (
     AuditRequest,
@@ -17,6 +17,8 @@ from hourhand.api.requests import (
     BulkDiscard,
     BulkRequest,
     CalendarInput,
+    CallbackFailure,
+    CallbackResult,
     FreeInput,
     GroupsRequest,
     HandlerPauseInput,
@@ -30,9 +32,11 @@ from hourhand.api.requests import (
     PageRequest,
     PreviewInput,
     PutQuery,
+    RedriveInput,
     ResweepInput,
     ScheduleInput,
     SchedulePageRequest,
+    SignalInput,
 )
 
 _BODY_FAILS = (400, 413, 415, 422)
@@ -123,7 +127,54 @@ _JOBS: Mapping[tuple[str, str], Description] = {
         summary="Cancel a waiting job, or ask a running one to stop", **_ON_ONE_JOB
     ),
     ("POST", "/v1/jobs/{id}/redrive"): Description(
-        summary="Redrive a DEAD, EXPIRED or CANCELLED job", **_ON_ONE_JOB
+        summary="Redrive a DEAD, EXPIRED or CANCELLED job; a durable run also `from` named calls, "
+        "or `fresh`. A `dry_run` answers which calls would run again",
+        body=RedriveInput,
+        needs_body=False,
+        **_ON_ONE_JOB,
+    ),
+    ("POST", "/v1/jobs/{id}/signals/{name}"): Description(
+        summary="Send a signal to a durable run",
+        tag="runs",
+        body=SignalInput,
+        needs_body=False,
+        answer=runs.Accepted,
+        fails=(404, 409, *_BODY_FAILS, 503),
+    ),
+    ("GET", "/v1/jobs/{id}/steps"): Description(
+        summary="List the recorded calls of a durable run, in pages",
+        tag="runs",
+        query=PageRequest,
+        answer=runs.StepPage,
+        fails=(404, 409, 503),
+    ),
+    ("GET", "/v1/jobs/{id}/journal"): Description(
+        summary="Export the journal of a durable run for replays in tests, in pages",
+        tag="runs",
+        query=PageRequest,
+        answer=runs.JournalPage,
+        fails=(404, 409, 503),
+    ),
+    ("POST", "/v1/callbacks/{token}/succeed"): Description(
+        summary="Complete a callback with a result",
+        tag="runs",
+        body=CallbackResult,
+        needs_body=False,
+        answer=runs.Accepted,
+        fails=(404, 409, *_BODY_FAILS, 503),
+    ),
+    ("POST", "/v1/callbacks/{token}/fail"): Description(
+        summary="Complete a callback as failed",
+        tag="runs",
+        body=CallbackFailure,
+        answer=runs.Accepted,
+        fails=(404, 409, *_BODY_FAILS, 503),
+    ),
+    ("POST", "/v1/callbacks/{token}/heartbeat"): Description(
+        summary="Note that the work behind a callback goes on",
+        tag="runs",
+        answer=runs.Accepted,
+        fails=(404, 409, 503),
     ),
     ("POST", "/v1/jobs/{id}/discard"): Description(
         summary="Acknowledge a DEAD job, which then counts as unresolved no longer",

@@ -16,6 +16,10 @@ from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.audit import AuditService
 from hourhand.services.callers import Callers
+from hourhand.services.durable.callbacks import CallbackService
+from hourhand.services.durable.redrives import RunRedrives
+from hourhand.services.durable.signals import SignalService
+from hourhand.services.durable.views import RunViews
 from hourhand.services.jobs.bulk import BulkService
 from hourhand.services.jobs.logs import LogService
 from hourhand.services.jobs.operations import OperationsService
@@ -48,6 +52,10 @@ class Services:
     occurrences: OccurrenceQueries
     pauses: HandlerPauseService
     limits: LimitService
+    signals: SignalService
+    callbacks: CallbackService
+    run_views: RunViews
+    run_redrives: RunRedrives
     resweeps: ResweepService
     callers: Callers
     audit: AuditService
@@ -63,7 +71,7 @@ Operation = Callable[[Services, Request, str], Answer]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One route. ``path`` may hold one name in braces, as ``{id}``."""
+    """One route. ``path`` may hold names in braces, as ``{id}``; the first is the id."""
 
     method: str
     path: str
@@ -73,11 +81,11 @@ class Route:
 
     def match(self, path: str) -> str | None:
         """Return the id in ``path`` (empty where the route has none), ``None`` if it differs."""
-        before, brace, rest = self.path.partition("{")
-        after = rest.partition("}")[2]
-        pattern = re.escape(before) + ("([^/]+)" if brace else "()") + re.escape(after)
-        match = re.fullmatch(pattern, path)
-        return match[1] if match else None
+        parts = [re.escape(part) for part in re.split(r"\{\w+\}", self.path)]
+        match = re.fullmatch("([^/]+)".join(parts), path)
+        if match is None:
+            return None
+        return match[1] if len(parts) > 1 else ""
 
 
 def answer_request(routes: Sequence[Route], services: Services, request: Request) -> Answer:

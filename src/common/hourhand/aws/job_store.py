@@ -319,11 +319,14 @@ class DynamoJobStore(JobIndexes):
         )
 
     def _query_partition(self, job_id: str, *, with_texts: bool) -> Iterator[Item]:
-        """Yield everything of one job: texts, the hot item, then failures, newest first."""
-        # The texts sort after the hot item.
-        of_job, values = "p = :job", {":job": text(job_id)}
-        if not with_texts:
-            of_job, values = f"{of_job} AND s <= :last", {**values, ":last": text(HOT_ITEM)}
+        """Yield the hot item of a job, then its failures, newest first, then its texts.
+
+        The journal and the signals of a durable run sort behind the hot item. They may be
+        megabytes.
+        """
+        of_job = "p = :job AND s BETWEEN :first AND :last"
+        first = side_items.TEXT_PREFIX if with_texts else side_items.FAILURE_PREFIX
+        values = {":job": text(job_id), ":first": text(first), ":last": text(HOT_ITEM)}
         position: Mapping[str, Any] | None = None
         for _ in range(MAX_DETAIL_PAGES):
             page = query_page(

@@ -80,6 +80,9 @@ class Metric(StrEnum):
     OPTIONAL_REQUESTS_FAILED = "optional_requests_failed"
     RECHECKS_LEFT = "rechecks_left"
     RELEASES_FAILED = "releases_failed"
+    RUNS_RESTARTED = "runs_restarted"
+    RUNS_SUSPENDED = "runs_suspended"
+    RUNS_WOKEN = "runs_woken"
     SCHEDULE_SWEEPS_INCOMPLETE = "schedule_sweeps_incomplete"
     SCHEDULE_VISITS_FAILED = "schedule_visits_failed"
     SCHEDULE_VISITS_OUTDATED = "schedule_visits_outdated"
@@ -109,6 +112,7 @@ _OF_JOBS = {
     Metric.OCCURRENCES_WITHDRAWN,
     Metric.OPTIONAL_REQUESTS_FAILED,
     Metric.RELEASES_FAILED,
+    Metric.RUNS_WOKEN,
     Metric.SEND_FAILURES,
     Metric.SLOTS_GRANTED,
 }
@@ -173,6 +177,8 @@ MEASURED_BY: Mapping[str, frozenset[Metric]] = {
             Metric.LATENESS_MS,
             Metric.MESSAGES_FAILED,
             Metric.MESSAGES_FOREIGN,
+            Metric.RUNS_RESTARTED,
+            Metric.RUNS_SUSPENDED,
             Metric.STARTS_RESERVED,
             Metric.NOT_BEGUN_FOR_TIME,
             Metric.OCCURRENCES_DEFERRED,

@@ -27,7 +27,7 @@ from hourhand.loopback import Reply, Request, problem_reply
 METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 PLACES = frozenset(
     {
-        *("audit", "jobs", "dead-letters", "schedules", "calendars", "handlers"),
+        *("audit", "jobs", "dead-letters", "schedules", "calendars", "handlers", "callbacks"),
         *("limits", "stats", "resweep", "health", "openapi.json"),
     }
 )

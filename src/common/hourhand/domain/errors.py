@@ -70,6 +70,34 @@ class WrongState(HourhandError):
     status = 409
 
 
+class RunEnded(HourhandError):
+    """The run is final, so it takes no signals and no callbacks any more."""
+
+    code = "run_ended"
+    status = 409
+
+
+class NotDurable(HourhandError):
+    """The job's handler is not durable."""
+
+    code = "not_durable"
+    status = 409
+
+
+class AlreadyCompleted(HourhandError):
+    """The callback was completed before, with another outcome."""
+
+    code = "already_completed"
+    status = 409
+
+
+class Compensated(HourhandError):
+    """The steps of the run were reversed, so it cannot go on where it stopped."""
+
+    code = "compensated"
+    status = 409
+
+
 class IdempotencyConflict(HourhandError):
     """The idempotency key or id was already used with another body."""
 

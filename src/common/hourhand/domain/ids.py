@@ -18,7 +18,7 @@ from hourhand.domain.times import to_ms
 OWN_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 """What a caller may choose as a job's id. Derived ids hold a dot, so the two never meet."""
 
-JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,100}|[kou]\.[a-z2-7]{32}")
+JOB_ID = re.compile(r"[A-Za-z0-9_-]{1,100}|[ckou]\.[a-z2-7]{32}")
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 _RANDOM_BITS = 60
 _UNSENDABLE = re.compile("[\ud800-\udfff\ufffe\uffff]")

@@ -7,6 +7,7 @@ UpdateItem or DeleteItem. The contract suite proves that the two agree.
 from __future__ import annotations
 
 import operator
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -44,7 +45,12 @@ HOLDER_PREFIX = "z."
 """The sort keys of side items, or their beginnings. In a partition of a limit they sort as
 slots record, seats, waiters, holders."""
 
+SIGNAL_PREFIX = "S#"
+"""The beginning of the sort keys of a run's signals, beside its job."""
+
 _FAIR_SHARE_SHARD = ".f"
+_JOURNAL_SORT = re.compile(r"R\d*#([swktvz])")
+_VALUE_SORT = re.compile(r"V\d*#")
 
 
 class SideItemKind(StrEnum):
@@ -57,6 +63,24 @@ class SideItemKind(StrEnum):
     RATE = "rate limiter state"
     UNIQUE_KEY = "unique-key record"
     DEBOUNCE = "debounce record"
+    STEP = "step record"
+    WAIT = "wait record"
+    CALLBACK = "callback record"
+    CURSOR = "cursor record"
+    CHANGE = "version record"
+    RESET = "reset record"
+    VALUE = "value item"
+    SIGNAL = "signal record"
+
+
+_OF_LETTERS = {
+    "s": SideItemKind.STEP,
+    "w": SideItemKind.WAIT,
+    "k": SideItemKind.CALLBACK,
+    "t": SideItemKind.CURSOR,
+    "v": SideItemKind.CHANGE,
+    "z": SideItemKind.RESET,
+}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -89,7 +113,19 @@ class SideKey:
             return SideItemKind.UNIQUE_KEY
         elif sort == DEBOUNCE_SORT:
             return SideItemKind.DEBOUNCE
+        elif (kind := _kind_in_run(sort)) is not None:
+            return kind
         raise ValueError(f"{self.partition} {self.sort} is the key of no side item")
+
+
+def _kind_in_run(sort: str) -> SideItemKind | None:
+    """Return what the item of a durable run is; ``None`` if this sort key is none's."""
+    if sort.startswith(SIGNAL_PREFIX):
+        return SideItemKind.SIGNAL
+    if _VALUE_SORT.match(sort):
+        return SideItemKind.VALUE
+    found = _JOURNAL_SORT.match(sort)
+    return None if found is None else _OF_LETTERS[found[1]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ Importing this registers nothing and reads nothing; pydantic is imported only wh
 has a type that needs it.
 """
 
+from hourhand.domain.durable.calls import On
 from hourhand.domain.errors import InvalidDebounce, InvalidUnique
 from hourhand.domain.limits.debounce import Debounce
 from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
@@ -11,15 +12,25 @@ from hourhand.domain.limits.keys import InvalidLimit
 from hourhand.domain.limits.unique_keys import Unique
 from hourhand.handlers._context import JobContext, Occurrence, StopReason, StopSignal
 from hourhand.handlers._errors import (
+    CallbackFailed,
     HandlersNotLoaded,
+    InvalidCall,
     InvalidHandler,
     InvalidPayload,
+    NestedStep,
+    NoStepKey,
     NotRetryable,
     RateLimited,
     ResultNotJson,
     RetryLater,
+    SignalTimeout,
     Snooze,
+    StepFailed,
+    StepInterrupted,
+    StepTimeout,
+    Suspended,
     UnknownHandler,
+    UseBranch,
 )
 from hourhand.handlers._policy import Retry
 from hourhand.handlers._registry import (
@@ -46,10 +57,12 @@ from hourhand.job_logger import JOB_LOGGER, JobLogger
 __all__ = [
     "JOB_LOGGER",
     "AsyncSubmitter",
+    "CallbackFailed",
     "Concurrency",
     "Debounce",
     "Handler",
     "HandlersNotLoaded",
+    "InvalidCall",
     "InvalidDebounce",
     "InvalidHandler",
     "InvalidLimit",
@@ -59,8 +72,11 @@ __all__ = [
     "JobFunction",
     "JobLogger",
     "Limit",
+    "NestedStep",
+    "NoStepKey",
     "NotRetryable",
     "Occurrence",
+    "On",
     "PlainJobFunction",
     "Rate",
     "RateLimited",
@@ -68,15 +84,21 @@ __all__ = [
     "ResultNotJson",
     "Retry",
     "RetryLater",
+    "SignalTimeout",
     "Snooze",
+    "StepFailed",
+    "StepInterrupted",
+    "StepTimeout",
     "StopReason",
     "StopSignal",
     "SubmitOptions",
     "SubmittedJob",
     "Submitter",
     "Submitters",
+    "Suspended",
     "Unique",
     "UnknownHandler",
+    "UseBranch",
     "current_submitters",
     "default_registry",
     "describe",

@@ -14,6 +14,7 @@ from enum import StrEnum
 from hourhand.domain.jobs.history import shorten
 from hourhand.domain.jobs.job import ErrorInfo, Progress
 from hourhand.job_logger import JOB_LOGGER, JobLogger
+from hourhand.ports.handler_runner import Finished
 
 MAX_PROGRESS = 1e15
 """Beyond it a step of 1 is lost in a floating-point number."""
@@ -122,6 +123,10 @@ class JobContext:
     def remaining_seconds(self) -> float:
         """The seconds left of the time limit, by a monotonic clock; 0 at its end."""
         return max(0.0, self.ends_at_monotonic - self.monotonic())
+
+    def unwound_as(self) -> Finished | None:
+        """Return how the attempt ends of a durable handler that was unwound; else ``None``."""
+        return None
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Report the progress of the work; the job shows it after the next heartbeat.

@@ -85,3 +85,60 @@ class ResultNotJson(HourhandError):
 
     code = "result_not_json"
     status = 422
+
+
+class StepFailed(NotRetryable):
+    """A step of a durable run failed permanently: its retries are used up, or there are none."""
+
+    def __init__(self, path: str, error_type: str, message: str) -> None:
+        """Take the path of the step, and what its last error was."""
+        self.path = path
+        self.error_type = error_type
+        self.error_message = message
+        super().__init__(f"{path}: {error_type}: {message}")
+
+
+class StepInterrupted(StepFailed):
+    """A worker was lost while a step with ``once=True`` ran: it may have had its effect."""
+
+
+class StepTimeout(Exception):
+    """The function of a step ran longer than its limit."""
+
+
+class SignalTimeout(NotRetryable):
+    """A durable run waited for a signal, and none came in time."""
+
+
+class CallbackFailed(NotRetryable):
+    """Another system completed a callback as failed, or not in time (``CallbackTimeout``)."""
+
+    def __init__(self, path: str, error_type: str, message: str) -> None:
+        """Take the path of the callback, and the error."""
+        self.path = path
+        self.error_type = error_type
+        self.error_message = message
+        super().__init__(f"{path}: {error_type}: {message}")
+
+
+class NoStepKey(NotRetryable):
+    """The key of a step was used outside the step, and not as an argument of ``ctx.step``."""
+
+
+class NestedStep(NotRetryable):
+    """The function of a step called the context of its run: steps do not nest."""
+
+
+class UseBranch(NotRetryable):
+    """A second thread or task used the context of a durable run: give it ``ctx.branch(name)``."""
+
+
+class InvalidCall(NotRetryable):
+    """A call of a durable run has an argument that is not allowed."""
+
+
+class Suspended(BaseException):
+    """Unwinds a durable handler: the run waits, restarts or ends. Do not catch it.
+
+    It is no `Exception`, so that ``except Exception`` lets it pass.
+    """

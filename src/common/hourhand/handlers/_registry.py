@@ -8,11 +8,13 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
 from hourhand.domain.jobs.job import OnLostChoice, PriorityChoice
 from hourhand.domain.jobs.retry import RetryPolicy
+from hourhand.domain.jobs.run_times import DEFAULT_RUN, MAX_RUN
 from hourhand.domain.limits.debounce import Debounce
 from hourhand.domain.limits.declarations import Limit
 from hourhand.domain.limits.unique_keys import Unique
@@ -25,7 +27,7 @@ from hourhand.handlers._errors import (
 )
 from hourhand.handlers._limits import check_shared_limits, read_limits
 from hourhand.handlers._payload_type import PayloadType, size_bytes
-from hourhand.handlers._policy import Policies, read_policies
+from hourhand.handlers._policy import Policies, read_policies, whole_number
 from hourhand.handlers._schedule import (
     MAX_DECLARED_SCHEDULES,
     check_schedule,
@@ -47,6 +49,7 @@ class Handler:
 
     ``payload``: reads the payload from its JSON text; ``None`` where the function takes none.
     ``validates_on_submit``: whether a submission is refused if its payload does not fit.
+    ``run_timeout_seconds``: how long a run of a durable handler may take; ``None`` for any other.
     """
 
     name: str
@@ -58,6 +61,12 @@ class Handler:
     limits: tuple[Limit, ...] = ()
     unique: Unique | None = None
     debounce: Debounce | None = None
+    run_timeout_seconds: int | None = None
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether its jobs are durable runs."""
+        return self.run_timeout_seconds is not None
 
     def arguments(self, payload_text: str) -> tuple[Any, ...]:
         """Return the arguments of ``function`` after the context.
@@ -114,6 +123,7 @@ class Handler:
             limits=self.limits,
             unique=self.unique,
             debounce=self.debounce,
+            run_timeout_seconds=self.run_timeout_seconds,
         )
 
 
@@ -133,7 +143,7 @@ class Registry:
     def __contains__(self, name: object) -> bool:
         return name in self._handlers
 
-    def add(
+    def add(  # noqa: PLR0913 - all that a handler states, each by its name
         self,
         name: str,
         function: Callable[..., Any],
@@ -144,6 +154,7 @@ class Registry:
         unique: Unique | None = None,
         debounce: Debounce | None = None,
         validates_on_submit: bool = True,
+        run_timeout_seconds: int | None = None,
     ) -> Handler:
         """Register ``function`` under ``name``.
 
@@ -161,6 +172,7 @@ class Registry:
             limits=limits,
             unique=unique,
             debounce=debounce,
+            run_timeout_seconds=run_timeout_seconds,
         )
         taken = self._handlers.get(name)
         if taken is not None:
@@ -220,6 +232,8 @@ def job(  # noqa: PLR0913 - all that a handler states, each by its name
     limits: Sequence[Limit] | None = None,
     unique: Unique | None = None,
     debounce: Debounce | None = None,
+    durable: bool = False,
+    run_timeout: int | timedelta | None = None,
     registry: Registry | None = None,
 ) -> Registration:
     """Register a function as the handler ``name``; the function itself stays as it is.
@@ -238,7 +252,12 @@ def job(  # noqa: PLR0913 - all that a handler states, each by its name
     ``limits``: at most three of `Concurrency` and `Rate`, which bound how many jobs run at a time
     and how many start. ``unique``: a `Unique`, which lets one job of a key exist at a time.
     ``debounce``: a `Debounce`, by which submissions that come shortly after one another are one
-    job. Raises `InvalidHandler`.
+    job.
+
+    ``durable``: the function takes a `RunContext`, whose steps are recorded, so that its jobs
+    survive crashes and wait without a worker. ``run_timeout``: the seconds that such a run may take
+    (default 30 days, at most 366); ``timeout`` then bounds each invocation. Raises
+    `InvalidHandler`.
     """
     if callable(name):
         raise InvalidHandler('A handler needs a name: write @job("some-name").')
@@ -259,6 +278,8 @@ def job(  # noqa: PLR0913 - all that a handler states, each by its name
     if unique is not None and debounce is not None:
         raise InvalidHandler("unique and debounce cannot both be given: each names the job.")
 
+    run_timeout_seconds = _run_timeout(run_timeout, durable=durable)
+
     def register(function: F) -> F:
         to = default_registry if registry is None else registry
         to.add(
@@ -270,12 +291,27 @@ def job(  # noqa: PLR0913 - all that a handler states, each by its name
             unique=unique,
             debounce=debounce,
             validates_on_submit=validate_on_submit,
+            run_timeout_seconds=run_timeout_seconds,
         )
         let_submit(name, function)
         return function
 
     # A function's type cannot express that its result has more attributes than its argument.
     return cast("Registration", register)
+
+
+def _run_timeout(run_timeout: int | timedelta | None, *, durable: bool) -> int | None:
+    """Return the seconds of a durable run; ``None`` for a handler that is not durable."""
+    if not durable:
+        if run_timeout is not None:
+            raise InvalidHandler("run_timeout needs durable=True.")
+        return None
+    if run_timeout is None:
+        run_timeout = DEFAULT_RUN
+    if isinstance(run_timeout, timedelta):
+        run_timeout = int(run_timeout.total_seconds())
+    whole_number("run_timeout", run_timeout, 1, int(MAX_RUN.total_seconds()))
+    return run_timeout
 
 
 def _require_name(name: object) -> None:

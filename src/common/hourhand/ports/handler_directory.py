@@ -34,7 +34,7 @@ class HandlerInfo:
     submission is checked with (`hourhand.handlers`), absent where nothing is checked.
     ``payload_examples`` are payloads that the handler accepts. ``limits`` are those of its jobs, in
     the order of the decorator. ``unique``, ``debounce``: which of its jobs are one and
-    the same.
+    the same. ``run_timeout_seconds``: how long a run may take, of a durable handler alone.
     """
 
     name: str
@@ -51,6 +51,12 @@ class HandlerInfo:
     limits: tuple[Limit, ...] = ()
     unique: Unique | None = None
     debounce: Debounce | None = None
+    run_timeout_seconds: int | None = None
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether its jobs are durable runs."""
+        return self.run_timeout_seconds is not None
 
 
 class HandlerDirectory(Protocol):

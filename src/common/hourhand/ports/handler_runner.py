@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
+from hourhand.domain.durable.calls import Suspension
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome, Progress
+from hourhand.ports.durable_run import DurableRun
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -19,6 +21,8 @@ class Finished:
     SUCCEEDED. ``progress``: the last that it reported. ``still_runs``: the handler ignores its end,
     and its process needs a moment to end: another attempt must not start before.
     ``is_rate_limited``: no other job of the same rate limits starts before ``retry_after``, either.
+    ``suspension``: what a durable run waits for (SUSPENDED). ``payload_text``: what it restarts
+    with (RESTARTED).
     """
 
     outcome: Outcome
@@ -29,6 +33,8 @@ class Finished:
     progress: Progress | None = None
     still_runs: bool = False
     is_rate_limited: bool = False
+    suspension: Suspension | None = None
+    payload_text: str | None = None
 
 
 class Pulse(Protocol):
@@ -47,6 +53,9 @@ class Pulse(Protocol):
         Returns ``alive``, ``cancelled`` (asked to stop) or ``lost`` (the lease is another's: what
         the handler does now is not committed).
         """
+
+    def open_run(self) -> DurableRun | Finished:
+        """Open the journal of a durable run; return how the attempt ends if it cannot go on."""
 
 
 class HandlerRunner(Protocol):

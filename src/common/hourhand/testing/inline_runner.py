@@ -13,7 +13,16 @@ from datetime import datetime
 from typing import Any
 
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome
-from hourhand.handlers import JOB_LOGGER, JobContext, RetryLater, Snooze, result_text
+from hourhand.handlers import (
+    JOB_LOGGER,
+    Handler,
+    JobContext,
+    RetryLater,
+    Snooze,
+    Suspended,
+    UnknownHandler,
+    result_text,
+)
 from hourhand.job_logger import fields_of
 from hourhand.memory.job_logs import MemoryJobLogs
 from hourhand.ports.clock import Clock
@@ -25,7 +34,9 @@ from hourhand.worker import (
     Returned,
     error_info,
     finished_call,
+    handler_of,
     job_context,
+    run_context,
     timed_out,
 )
 
@@ -73,12 +84,17 @@ class InlineRunner:
         """
         began_at = self._clock.now()
         stop = VirtualStop(pulse, self._clock)
-        stop.context = context = job_context(
-            job, last_error, stop, clock=self._clock, logger=self._logger
-        )
-        ended, error = self._call(job.handler, context, payload_text)
-        if context.remaining_seconds > 0:
-            finished = finished_call(ended, stop.reason, context.last_progress)
+        context = job_context(job, last_error, stop, clock=self._clock, logger=self._logger)
+        handler = self._known(job)
+        if handler is not None and handler.is_durable:
+            opened = run_context(context, handler, pulse)
+            if isinstance(opened, Finished):
+                return opened
+            context = opened
+        stop.context = context
+        ended, error = self._call(job, context, payload_text)
+        if context.remaining_seconds > 0 or context.unwound_as() is not None:
+            finished = finished_call(ended, context, context.last_progress)
         else:
             finished = timed_out(job, ended, None, context.last_progress)
         run = Run(
@@ -93,15 +109,23 @@ class InlineRunner:
         _log(run, finished)
         return finished
 
+    def _known(self, job: Job) -> Handler | None:
+        try:
+            return handler_of(job, self._handlers.get)
+        except UnknownHandler:
+            return None
+
     def _call(
-        self, name: str, context: JobContext, payload_text: str
+        self, job: Job, context: JobContext, payload_text: str
     ) -> tuple[Returned | Raised, BaseException | None]:
         try:
-            handler = self._handlers.get(name)
+            handler = handler_of(job, self._handlers.get)
             value = handler.function(context, *handler.arguments(payload_text))
             if inspect.isawaitable(value):
                 value = _wait_for(value)
             return Returned(result_text(value)), None
+        except Suspended:
+            return Returned("null"), None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it raised is its failure
             wish = error if isinstance(error, (RetryLater, Snooze)) else None
             return Raised(error_info(error), wish), error

@@ -153,6 +153,10 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             events=adapters.schedules,
             telemetry=telemetry,
         ),
+        signals=wiring.signals,
+        callbacks=wiring.callbacks,
+        run_views=wiring.run_views,
+        run_redrives=wiring.run_redrives,
         resweeps=ResweepService(adapters.control, clock, randomness),
         callers=callers,
         audit=AuditService(adapters.jobs, adapters.schedules, adapters.handlers, callers, clock),
@@ -241,6 +245,7 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
         timings=settings.timings,
         telemetry=adapters.telemetry,
         ids=retried.ids,
+        runs=retried.durable_runs,
     )
     worker = "w-" + adapters.randomness.nonce()[:8]
     of_schedules = OccurrenceRule(
@@ -259,7 +264,9 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     # In this order: what a pause parks, or a schedule no longer wants, must not take a slot. A job
     # waits for its rate before it has slots, and passes the gate once it has them.
     rules = (of_pauses, of_schedules, of_lines, of_slots, of_gates)
-    execution = ExecutionService(tools, worker, rules, wiring.release_slots, retried.hold_rates)
+    execution = ExecutionService(
+        tools, worker, rules, wiring.release_slots, retried.hold_rates, retried.run_timeout
+    )
     runtime = WorkerRuntime(
         execution=execution,
         read_delivery=adapters.read_delivery,

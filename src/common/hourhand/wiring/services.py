@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from hourhand.domain.durable.reversals import COMPENSATION
 from hourhand.domain.jobs.job import TICK, Job
+from hourhand.domain.jobs.run_times import DEFAULT_RUN
 from hourhand.domain.limits.declarations import Rate
 from hourhand.settings import DispatchMode, LeaderMode, Settings
 from hourhand.wiring.adapters import Adapters
@@ -16,7 +19,16 @@ if TYPE_CHECKING:
 
     from hourhand.domain.groups.overlap import Overlap
     from hourhand.domain.limits.declarations import Limit
+    from hourhand.ports.durable_run import ReversedRun
     from hourhand.ports.handler_directory import HandlerDirectory
+    from hourhand.services.durable.callbacks import CallbackService
+    from hourhand.services.durable.compensation import Compensations
+    from hourhand.services.durable.completions import Completer
+    from hourhand.services.durable.redrives import RunRedrives
+    from hourhand.services.durable.runs import DurableRuns
+    from hourhand.services.durable.signals import SignalService
+    from hourhand.services.durable.values import RunPorts
+    from hourhand.services.durable.views import RunViews
     from hourhand.services.groups.waiters import Waiters
     from hourhand.services.jobs.due import DueJobs
     from hourhand.services.jobs.execution import Candidate, Deferred, StartRule
@@ -180,7 +192,18 @@ class Wiring:
             wake_next=self._wake_next,
             pause_schedule=self._pause_schedule_of if self._pauses_schedules else None,
             release_slots=self.release_slots,
+            start_compensation=self._start_compensation,
         )
+
+    def _start_compensation(self, job: Job) -> None:
+        """What starts compensations is imported once a durable run ended without success."""
+        self.compensations.start(job)
+
+    @cached_property
+    def compensations(self) -> Compensations:
+        from hourhand.services.durable.compensation import Compensations
+
+        return Compensations(self._durable_runs, self.due, self.contents)
 
     def _after_move(self, before: Job, after: Job) -> None:
         """What releases slots is imported once a job with limits has moved."""
@@ -289,6 +312,73 @@ class Wiring:
         from hourhand.services.limits.slot_release import SlotRelease
 
         return SlotRelease(self.job_limits, self.wait_queues, self.adapters.telemetry)
+
+    def durable_runs(self) -> DurableRuns:
+        """Return what opens the journals of runs: imported once there is a durable run."""
+        return self._durable_runs
+
+    @cached_property
+    def run_ports(self) -> RunPorts:
+        from hourhand.services.durable.values import RunPorts
+
+        adapters = self.adapters
+        return RunPorts(
+            jobs=adapters.jobs,
+            side_items=adapters.side_items,
+            objects=adapters.objects,
+            clock=adapters.clock,
+            randomness=adapters.randomness,
+            telemetry=adapters.telemetry,
+            open_reversed=self._open_reversed,
+        )
+
+    def _open_reversed(self, payload_text: str) -> ReversedRun | None:
+        return self.compensations.open(payload_text)
+
+    @cached_property
+    def _durable_runs(self) -> DurableRuns:
+        from hourhand.services.durable.runs import DurableRuns
+
+        return DurableRuns(self.run_ports)
+
+    @cached_property
+    def completer(self) -> Completer:
+        from hourhand.services.durable.completions import Completer
+
+        return Completer(self.adapters.jobs, self.due, self.adapters.telemetry)
+
+    @cached_property
+    def signals(self) -> SignalService:
+        from hourhand.services.durable.signals import SignalService
+
+        return SignalService(self.run_ports, self.completer, self.adapters.handlers)
+
+    @cached_property
+    def callbacks(self) -> CallbackService:
+        from hourhand.services.durable.callbacks import CallbackService
+
+        return CallbackService(self.run_ports, self.completer)
+
+    @cached_property
+    def run_views(self) -> RunViews:
+        from hourhand.services.durable.views import RunViews
+
+        return RunViews(self._durable_runs, self.adapters.handlers, self.contents)
+
+    @cached_property
+    def run_redrives(self) -> RunRedrives:
+        from hourhand.services.durable.redrives import RunRedrives
+
+        return RunRedrives(self._durable_runs, self.operations, self.adapters.handlers)
+
+    def run_timeout(self, handler: str) -> timedelta | None:
+        """Return how long a run of a handler may take; ``None`` if it is not durable."""
+        if handler == COMPENSATION:
+            return DEFAULT_RUN
+        info = self.adapters.handlers.find(handler)
+        if info is None or info.run_timeout_seconds is None:
+            return None
+        return timedelta(seconds=info.run_timeout_seconds)
 
     def _wake_next(self, overlap: Overlap, actor: str) -> None:
         """What wakes waiting jobs is imported once a job of a group has ended."""

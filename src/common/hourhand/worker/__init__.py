@@ -28,7 +28,7 @@ from hourhand.worker._batch import (
 from hourhand.worker._call import Raised, Returned, finished_call, timed_out
 from hourhand.worker._errors import error_info
 from hourhand.worker._process import WorkerProcess
-from hourhand.worker._runner import ThreadRunner, job_context
+from hourhand.worker._runner import ThreadRunner, handler_of, job_context, run_context
 from hourhand.worker._tools import HandlerAbandoned, LoadedHandlers, RunLimits, RunnerTools
 from hourhand.worker._watchdog import FaultTimer, ProcessTimer, Watchdog
 
@@ -49,6 +49,8 @@ __all__ = [
     "WorkerRuntime",
     "error_info",
     "finished_call",
+    "handler_of",
     "job_context",
+    "run_context",
     "timed_out",
 ]

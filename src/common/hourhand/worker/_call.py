@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hourhand.domain.jobs.job import MAX_CONTENT_BYTES, ErrorInfo, Job, Outcome, Progress
@@ -16,6 +16,7 @@ from hourhand.handlers import (
     RetryLater,
     Snooze,
     StopReason,
+    Suspended,
     result_text,
 )
 from hourhand.ports.handler_runner import Finished
@@ -117,6 +118,9 @@ class HandlerCall:
             if inspect.isawaitable(value):
                 value = self._wait_for(value)
             return Returned(result_text(value))
+        except Suspended:
+            # The context knows why; a durable handler was unwound as it should be.
+            return Returned("null")
         except BaseException as error:  # noqa: BLE001 - SystemExit and its kind end a job, not us
             wish = error if isinstance(error, (RetryLater, Snooze)) else None
             return Raised(error_info(error), wish)
@@ -151,13 +155,18 @@ def _task_canceller(loop: Any, task: Any) -> Callable[[], object]:
 
 
 def finished_call(
-    ended: Returned | Raised, told: StopReason | None, progress: Progress | None
+    ended: Returned | Raised, context: JobContext, progress: Progress | None
 ) -> Finished:
     """Return the outcome of a handler that ended in time.
 
     One that was asked to stop and returned anyway succeeded. One that then raised any error
-    stopped as asked.
+    stopped as asked. A durable handler that was unwound suspends, restarts or ends its run,
+    whatever it returned or raised after that.
     """
+    unwound = context.unwound_as()
+    if unwound is not None:
+        return replace(unwound, progress=progress)
+    told = context.cancelled.reason
     if isinstance(ended, Returned):
         return _returned(ended.text, progress)
     if told is StopReason.CANCELLED:

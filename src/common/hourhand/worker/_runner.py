@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
+from hourhand.domain.durable.reversals import COMPENSATION
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome
 from hourhand.domain.jobs.unknown_handler import wait_for_handler
 from hourhand.domain.times import floor_ms
 from hourhand.handlers import (
+    Handler,
     HandlersNotLoaded,
     JobContext,
     JobLogger,
@@ -26,6 +30,9 @@ from hourhand.worker._errors import error_info
 from hourhand.worker._process import Record
 from hourhand.worker._tools import RunnerTools
 from hourhand.worker._watch import Heart, Watch
+
+if TYPE_CHECKING:
+    from hourhand.handlers.run_context import RunContext
 
 WHAT_TO_DO = (
     "A deployment removed it, or has not added it yet: deploy the handler, then redrive the job."
@@ -60,11 +67,16 @@ class ThreadRunner:
         context = job_context(job, last_error, stop, clock=tools.clock, logger=tools.logger)
         heart.context = context
         try:
-            handler = tools.handlers.registry().get(job.handler)
+            handler = handler_of(job, tools.handlers.registry().get)
         except UnknownHandler as error:
             return self._without_handler(job, error)
         except BaseException as error:  # noqa: BLE001 - an import may have raised anything
             return Finished(outcome=Outcome.FAILED, error=error_info(error))
+        if handler.is_durable:
+            opened = run_context(context, handler, pulse)
+            if isinstance(opened, Finished):
+                return opened
+            heart.context = context = opened
         call = HandlerCall(handler, context, payload_text, self._record.wake, tools.watchdog)
         try:
             call.start(tools.lease_end(heart))
@@ -161,6 +173,38 @@ def job_context(
         logger=JobLogger(logger, fields),
         ends_at_monotonic=clock.monotonic() + job.timeout_seconds,
         monotonic=clock.monotonic,
+    )
+
+
+def handler_of(job: Job, find: Callable[[str], Handler]) -> Handler:
+    """Return the handler of a job, a built-in one included. Raises `UnknownHandler`."""
+    if job.handler != COMPENSATION:
+        return find(job.handler)
+    # Imported here, as the context of durable handlers.
+    from hourhand.handlers.compensation import compensation_handler  # noqa: PLC0415
+
+    return compensation_handler(find)
+
+
+def run_context(context: JobContext, handler: Handler, pulse: Pulse) -> RunContext | Finished:
+    """Return the context of a durable handler; how the attempt ends if its run cannot go on."""
+    # Imported here: it needs asyncio, whose import takes 0.03 s.
+    from hourhand.handlers.run_context import RunContext  # noqa: PLC0415
+    from hourhand.handlers.run_state import RunState  # noqa: PLC0415
+
+    opened = pulse.open_run()
+    if isinstance(opened, Finished):
+        return opened
+    fields = {
+        name: getattr(context, name)
+        for name, field in JobContext.__dataclass_fields__.items()
+        if field.init
+    }
+    return RunContext(
+        **fields,
+        run=opened,
+        limit_seconds=context.ends_at_monotonic - context.monotonic(),
+        state=RunState(is_async=inspect.iscoroutinefunction(handler.function)),
     )
 
 

@@ -122,9 +122,10 @@ class Watch:
         if not self._call.is_done:
             self._end_process_in_time()
         ended, progress = self._call.ended, self._context.last_progress
-        if ended is None or self._told_at is not None:
+        was_unwound = self._context.unwound_as() is not None
+        if ended is None or (self._told_at is not None and not was_unwound):
             return timed_out(self._job, ended, self._stack, progress)
-        return finished_call(ended, self._context.cancelled.reason, progress)
+        return finished_call(ended, self._context, progress)
 
     def _tell_over_time(self, now: float) -> None:
         self._told_at = now

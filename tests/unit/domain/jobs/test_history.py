@@ -242,6 +242,8 @@ ENDS = {
     EventKind.LOST: Outcome.LOST,
     EventKind.SNOOZED: Outcome.SNOOZED,
     EventKind.HANDED_BACK: Outcome.SNOOZED,
+    EventKind.SUSPENDED: Outcome.SUSPENDED,
+    EventKind.RESTARTED: Outcome.RESTARTED,
     EventKind.CANCELLED: Outcome.CANCELLED,
 }
 

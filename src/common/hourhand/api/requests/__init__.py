@@ -29,6 +29,12 @@ from hourhand.api.requests.jobs import (
     payload_text,
 )
 from hourhand.api.requests.limits import FreeInput, LimitInput, LimitQuery
+from hourhand.api.requests.runs import (
+    CallbackFailure,
+    CallbackResult,
+    RedriveInput,
+    SignalInput,
+)
 from hourhand.api.requests.schedule_operations import (
     BackfillInput,
     CalendarInput,
@@ -54,6 +60,8 @@ __all__ = [
     "BulkDiscard",
     "BulkRequest",
     "CalendarInput",
+    "CallbackFailure",
+    "CallbackResult",
     "FreeInput",
     "GroupsRequest",
     "HandlerPauseInput",
@@ -68,10 +76,12 @@ __all__ = [
     "PageRequest",
     "PreviewInput",
     "PutQuery",
+    "RedriveInput",
     "ResweepInput",
     "RetryInput",
     "ScheduleInput",
     "SchedulePageRequest",
+    "SignalInput",
     "invalid",
     "is_calendar_name",
     "parse_instant",

@@ -133,12 +133,6 @@ def cancel_job(services: Services, request: Request, job_id: str) -> Answer:
     return _whole(services, job)
 
 
-def redrive_job(services: Services, request: Request, job_id: str) -> Answer:
-    """``POST /jobs/{id}/redrive``."""
-    job = services.operations.redrive(_require_id(job_id), actor=request.actor)
-    return _whole(services, job)
-
-
 def discard_job(services: Services, request: Request, job_id: str) -> Answer:
     """``POST /jobs/{id}/discard``; the body may be absent."""
     known_id = _require_id(job_id)
@@ -162,7 +156,6 @@ JOB_ROUTES = (
     Route("GET", "/v1/jobs/{id}/events", get_events),
     Route("GET", "/v1/jobs/{id}/logs", get_logs, takes_query=True),
     Route("POST", "/v1/jobs/{id}/cancel", cancel_job),
-    Route("POST", "/v1/jobs/{id}/redrive", redrive_job),
     Route("POST", "/v1/jobs/{id}/discard", discard_job, takes_body=True),
     Route("POST", "/v1/jobs/{id}/run-now", run_job_now),
     Route("GET", "/v1/dead-letters/groups", group_dead_letters, takes_query=True),

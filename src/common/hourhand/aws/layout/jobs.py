@@ -123,10 +123,10 @@ def _read_tags(value: Value) -> dict[str, str]:
 
 
 def waits_for_value(waits_for: WaitsFor) -> Value:
-    """Return what a job waits for: a letter; of a slot its limit, shard and rank follow."""
+    """Return what a job waits for: a letter, and the name; of a slot its limit, shard and rank."""
     letter = _WAIT_LETTERS[waits_for.kind]
     if waits_for.kind is not WaitKind.SLOT:
-        return {"S": letter}
+        return {"S": letter + waits_for.name}
     rank = base36(waits_for.rank)
     return {"S": f"{letter}{waits_for.limit}.{waits_for.shard}.{rank}"}
 
@@ -136,7 +136,7 @@ def read_waits_for(value: Value) -> WaitsFor:
     letter, rest = value["S"][0], value["S"][1:]
     kind = _WAIT_KINDS[letter]
     if kind is not WaitKind.SLOT:
-        return WaitsFor(kind)
+        return WaitsFor(kind, name=rest)
     limit, shard, rank = rest.split(".")
     return WaitsFor(kind, limit, int(shard), read_base36(rank))
 
@@ -217,6 +217,12 @@ JOB_CODECS: Mapping[str, Codec] = by_field(
     Codec("pauses_schedule", "pf", flag, read_flag, default=False),
     Codec("waits_for", "wf", waits_for_value, read_waits_for),
     Codec("reservation", "rv", _reservation_value, _read_reservation),
+    Codec("run_deadline", "dl", time, read_time),
+    Codec("journal_ends", "je", time, read_time),
+    Codec("segment", "sg", number, read_int, default=0),
+    Codec("reset", "rz", text, read_text),
+    Codec("compensated_round", "cp", number, read_int),
+    Codec("wake_flag", "wk", flag, read_flag),
     Codec("payload_kept_until", "pu", time, read_time),
 )
 

@@ -21,8 +21,10 @@ from hourhand.aws.layout.values import (
 from hourhand.aws.layout.versions import Kind, require_known, version_value
 from hourhand.domain.jobs.job import Attempt, ErrorInfo, Outcome
 
-_TEXT_PREFIX = "T#"
-_FAILURE_PREFIX = "E#"
+TEXT_PREFIX = "C#"
+FAILURE_PREFIX = "E#"
+"""The beginnings of sort keys: texts, failures and the hot item are in this order, and the journal
+and the signals of a durable run behind it."""
 
 MAX_TRACEBACK_BYTES = 250_000
 MAX_MESSAGE_BYTES = 50_000
@@ -31,7 +33,7 @@ MAX_MESSAGE_BYTES = 50_000
 
 def text_key(job_id: str, item: str) -> dict[str, Value]:
     """Return the key of a text beside a job."""
-    return {"p": text(job_id), "s": text(_TEXT_PREFIX + item)}
+    return {"p": text(job_id), "s": text(TEXT_PREFIX + item)}
 
 
 def text_item(job_id: str, item: str, content: str, keep_until: datetime) -> dict[str, Value]:
@@ -53,7 +55,7 @@ def failure_item(job_id: str, attempt: Attempt, keep_until: datetime) -> dict[st
     error = attempt.error or ErrorInfo(type="", message="")
     item: dict[str, Value] = {
         "p": text(job_id),
-        "s": text(f"{_FAILURE_PREFIX}{attempt.token:06d}"),
+        "s": text(f"{FAILURE_PREFIX}{attempt.token:06d}"),
         "v": version_value(Kind.FAILURE),
         "a": number(attempt.number),
         "w": text(attempt.worker),
@@ -83,13 +85,13 @@ def read_kept_text(item: Item) -> str:
 def text_name(item: Item) -> str | None:
     """Return under which name a text is kept, or ``None`` where the item is none."""
     key = read_text(item["s"])
-    return key.removeprefix(_TEXT_PREFIX) if key.startswith(_TEXT_PREFIX) else None
+    return key.removeprefix(TEXT_PREFIX) if key.startswith(TEXT_PREFIX) else None
 
 
 def failure_token(item: Item) -> int | None:
     """Return the attempt whose failure an item holds, or ``None`` if it holds none."""
     key = read_text(item["s"])
-    return int(key.removeprefix(_FAILURE_PREFIX)) if key.startswith(_FAILURE_PREFIX) else None
+    return int(key.removeprefix(FAILURE_PREFIX)) if key.startswith(FAILURE_PREFIX) else None
 
 
 def read_failure(token: int, item: Item) -> Attempt:

@@ -87,6 +87,14 @@ class Kind(StrEnum):
     RATE = SideItemKind.RATE.value
     UNIQUE_KEY = SideItemKind.UNIQUE_KEY.value
     DEBOUNCE = SideItemKind.DEBOUNCE.value
+    STEP = SideItemKind.STEP.value
+    WAIT = SideItemKind.WAIT.value
+    CALLBACK = SideItemKind.CALLBACK.value
+    CURSOR = SideItemKind.CURSOR.value
+    CHANGE = SideItemKind.CHANGE.value
+    RESET = SideItemKind.RESET.value
+    VALUE = SideItemKind.VALUE.value
+    SIGNAL = SideItemKind.SIGNAL.value
 
 
 KNOWN: Mapping[Kind, int] = dict.fromkeys(Kind, FIRST_VERSION)

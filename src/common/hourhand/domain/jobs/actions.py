@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus, Priority
 from hourhand.domain.jobs.pauses import NO_PAUSES, HandlerPauses, next_look
-from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.ticks.unmarked_dispatch import Economy, stands_since
 
@@ -149,7 +148,7 @@ def next_action(job: Job, judgement: SweepContext) -> Action:
         return Expire()
     if judgement.pauses.of(job.handler, max(now, job.due_at or now)) is not None:
         action = _while_paused(job, now)
-    elif job.waits_for is not None:
+    elif job.is_parked:
         action = _wake(job, judgement)
     else:
         action = _send(job, judgement)
@@ -188,11 +187,9 @@ def _wake(job: Job, judgement: SweepContext) -> Action:
     this.
     """
     now, timings = judgement.now, judgement.timings
-    if job.waits_for is None or job.waits_for.kind is not WaitKind.SLOT:
-        return Leave()
     if now - (job.enqueued_at or now) < timings.redispatch_first:
         return Leave()
-    if job.waits_for.is_pause:
+    if job.waits_for is not None and job.waits_for.is_pause:
         return Wake()
     later = next_look(job, now)
     return PutOff(later) if later is not None else Recheck()

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from hourhand.domain.groups.overlap import Overlap
 from hourhand.domain.jobs.retry import RetryPolicy
-from hourhand.domain.jobs.waiting import Reservation, WaitsFor
+from hourhand.domain.jobs.waiting import Reservation, WaitKind, WaitsFor
 
 POOL = "default"
 
@@ -83,6 +83,8 @@ class Outcome(StrEnum):
     TIMED_OUT = "TIMED_OUT"
     LOST = "LOST"
     SNOOZED = "SNOOZED"
+    SUSPENDED = "SUSPENDED"
+    RESTARTED = "RESTARTED"
     CANCELLED = "CANCELLED"
 
 
@@ -121,6 +123,9 @@ class EventKind(StrEnum):
     REFILED = "R"
     DISCARDED = "D"
     PARKED = "P"
+    SUSPENDED = "W"
+    WOKEN = "O"
+    RESTARTED = "I"
 
 
 ATTEMPT_ENDS: Mapping[EventKind, Outcome] = {
@@ -130,6 +135,8 @@ ATTEMPT_ENDS: Mapping[EventKind, Outcome] = {
     EventKind.LOST: Outcome.LOST,
     EventKind.SNOOZED: Outcome.SNOOZED,
     EventKind.HANDED_BACK: Outcome.SNOOZED,
+    EventKind.SUSPENDED: Outcome.SUSPENDED,
+    EventKind.RESTARTED: Outcome.RESTARTED,
     EventKind.CANCELLED: Outcome.CANCELLED,
 }
 
@@ -221,6 +228,12 @@ class Job:
     ``waits_for``: what a job that has not started waits for beside its time. A job that waits for a
     slot is parked: it has no message, and ``enqueued_at`` is when it was parked. ``reservation``:
     the start time that it got from its rate limits.
+
+    Of a durable run: ``run_deadline``, set at the first claim of a round; ``journal_ends``: of a
+    run that was redriven, when the records may be deleted that were written before that;
+    ``segment``, how often it restarted; ``reset``, the name of the reset record in force;
+    ``compensated_round``, whose steps are reversed, so that it cannot be redriven; ``wake_flag``:
+    something completed while it was RUNNING, so it must not suspend.
     """
 
     id: str
@@ -275,13 +288,29 @@ class Job:
     trace_id: str | None = None
     waits_for: WaitsFor | None = None
     reservation: Reservation | None = None
+    run_deadline: datetime | None = None
+    journal_ends: datetime | None = None
+    segment: int = 0
+    reset: str | None = None
+    compensated_round: int | None = None
+    wake_flag: bool | None = None
     payload_kept_until: datetime | None = None
     keep_until: datetime | None = None
 
     @property
     def is_sent(self) -> bool:
         """Whether a message of this generation was (or was about to be) sent, and still counts."""
-        return self.enqueued_at is not None and self.waits_for is None
+        return self.enqueued_at is not None and not self.is_parked
+
+    @property
+    def is_parked(self) -> bool:
+        """Whether the job waits for a slot, without a message."""
+        return self.waits_for is not None and self.waits_for.kind is WaitKind.SLOT
+
+    @property
+    def is_durable_run(self) -> bool:
+        """Whether the job is a durable run that was claimed at least once."""
+        return self.run_deadline is not None or self.journal_ends is not None
 
     @property
     def is_unresolved(self) -> bool:

@@ -24,6 +24,8 @@ class OutboxTask(StrEnum):
     RELEASE_SLOTS = "release_slots"
     """Release the slots of a job that was parked. It ends without a message of its own, which
     would do it if the component that ended it died."""
+    START_COMPENSATION = "start_compensation"
+    """Put the job that reverses the steps of a durable run. A second put is refused."""
     MARK_OBJECTS = "mark_objects"
     """Mark the job's objects in the bucket as finished; without the mark they never expire."""
 
@@ -40,6 +42,9 @@ def _tasks(job: Job, status: JobStatus, result: Content | None) -> Iterator[Outb
         if job.pauses_schedule:
             yield OutboxTask.PAUSE_SCHEDULE
         yield OutboxTask.SEND_DEAD_LETTER
+    # One that was never claimed has no steps; which of them need a reversal, the journal says.
+    if job.is_durable_run and status is not JobStatus.SUCCEEDED:
+        yield OutboxTask.START_COMPENSATION
     waits = job.waits_for
     if waits is not None and waits.kind is WaitKind.SLOT and not waits.is_pause:
         yield OutboxTask.RELEASE_SLOTS

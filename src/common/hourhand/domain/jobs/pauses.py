@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from hourhand.domain.errors import WrongState
-from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.job import EventKind, Job
 from hourhand.domain.jobs.waiting import PAUSE, WaitKind, WaitsFor
 from hourhand.domain.times import to_ms
 
@@ -108,6 +108,7 @@ class Waiting:
     key: str | None = None
     since: datetime | None = None
     position: int | None = None
+    name: str | None = None
     max_running: int | None = None
 
 
@@ -140,8 +141,18 @@ def parked_for(job: Job) -> Waiting | None:
     """Return what ``job`` waits for by its own item."""
     if not job.status.is_waiting or job.waits_for is None:
         return None
-    limit = limit_of_pause(job.handler) if job.waits_for.is_pause else job.waits_for.limit
-    return Waiting(kind=job.waits_for.kind, limit=limit or None, since=job.enqueued_at)
+    waits_for = job.waits_for
+    if not job.is_parked:
+        name = waits_for.name or None
+        return Waiting(kind=waits_for.kind, limit=None, since=_suspended_at(job), name=name)
+    limit = limit_of_pause(job.handler) if waits_for.is_pause else waits_for.limit
+    return Waiting(kind=waits_for.kind, limit=limit or None, since=job.enqueued_at)
+
+
+def _suspended_at(job: Job) -> datetime | None:
+    """Return when a durable run began to wait; the last events of a history are always kept."""
+    ends = (event.at for event in reversed(job.history) if event.kind is EventKind.SUSPENDED)
+    return next(ends, None)
 
 
 def wait_for_resume(job: Job) -> WaitsFor:

@@ -46,12 +46,17 @@ LEGAL_MOVES: dict[JobStatus, dict[JobStatus, str]] = {
     },
     RUNNING: {
         RUNNING: "claimed again after its lease expired",
+        PENDING: "a durable run suspended, or restarted",
+        ENQUEUED: "a durable run restarted",
         SUCCEEDED: "the handler returned",
         RETRYING: "the attempt failed, timed out, was lost or snoozed, and another is allowed",
         DEAD: "attempts used up, not retryable, or lost with on_lost dead",
         CANCELLED: "cancel was requested and the handler raised, or its lease expired",
     },
-    SUCCEEDED: {},
+    SUCCEEDED: {
+        PENDING: "part of a durable run runs again",
+        ENQUEUED: "part of a durable run runs again",
+    },
     DEAD: {PENDING: "redriven", ENQUEUED: "redriven"},
     CANCELLED: {PENDING: "redriven", ENQUEUED: "redriven"},
     EXPIRED: {PENDING: "redriven", ENQUEUED: "redriven"},

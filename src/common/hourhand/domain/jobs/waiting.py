@@ -62,13 +62,15 @@ class WaitsFor:
     """What a job waits for.
 
     Of a slot: ``limit`` names the limit within the job, and with ``shard`` and ``rank`` it is the
-    key of the waiter record, which can so be deleted without a search.
+    key of the waiter record, which can so be deleted without a search. Of a durable run: ``name``
+    is the signal, or the path of the call, that it waits for; empty if it waits for several.
     """
 
     kind: WaitKind
     limit: str = ""
     shard: int = 0
     rank: int = 0
+    name: str = ""
 
     @property
     def is_pause(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
+from hourhand.domain.durable.calls import RunEnds, RunLost
 from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.jobs.job import Attempt, Content, ErrorInfo, Job, Outcome, Progress
 from hourhand.domain.jobs.transitions import (
@@ -22,6 +23,7 @@ from hourhand.domain.jobs.transitions import (
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import ceil_seconds
 from hourhand.ports.clock import Clock
+from hourhand.ports.durable_run import OpenedRun, OpensRuns
 from hourhand.ports.handler_runner import Finished
 from hourhand.ports.job_store import Applied, JobStore, Refused, WriteResult
 from hourhand.ports.queues import Delivery, Queues
@@ -32,7 +34,11 @@ from hourhand.services.jobs.keyed_execution import IdempotencyGuard
 from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_until
 from hourhand.services.jobs.recovery import RecoveryService
+from hourhand.services.jobs.suspension import end_invocation, restart_run
 from hourhand.services.optional import log_newer
+
+LEFT_TO_NEWER = timedelta(seconds=60)
+"""How long a run is left whose journal has records of a newer version."""
 
 HAND_BACK_DELAY = timedelta(seconds=10)
 """Longer than a process may take to end: until then a handler that is stuck, or whose job was
@@ -46,7 +52,8 @@ class AttemptTools:
 
     The ports that an attempt depends on retry their calls (`hourhand.services.retrying_ports`).
     ``heartbeats`` are written without retries, because the next one follows anyway. So is what
-    ``recovery`` does after an end, because a tick does it otherwise.
+    ``recovery`` does after an end, because a tick does it otherwise. ``runs``: opens the journals
+    of durable runs; imported once there is one.
     """
 
     jobs: JobStore
@@ -61,6 +68,7 @@ class AttemptTools:
     timings: Timings
     telemetry: Telemetry
     ids: DerivedIds
+    runs: Callable[[], OpensRuns] | None = None
 
 
 @dataclass(slots=True)
@@ -77,6 +85,8 @@ class RunningAttempt:
     worker: str
     progress: Progress | None = field(default=None)
     lease_ends_at: float = field(init=False)
+    opened: OpenedRun | None = field(default=None, init=False)
+    _records_told: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         """Read how much of the lease is left."""
@@ -97,13 +107,17 @@ class RunningAttempt:
         self.progress = progress or self.progress
         # Where the time was set back, the lease stays as it is: no write may shorten it.
         lease_until = max(now + self.tools.timings.job_lease, self.job.lease_until or now)
+        records = self.opened.new_records if self.opened is not None else 0
         try:
             result = self.tools.heartbeats.transition(
-                heartbeat(self.job, lease_until=lease_until, progress=progress)
+                heartbeat(
+                    self.job, lease_until=lease_until, progress=progress, attempt=self._attempt()
+                )
             )
             if isinstance(result, Refused):
                 return "lost"
             self.job = result.job
+            self._records_told = records
             self.lease_ends_at = self._lease_end(clock_read_at, now)
             self.tools.queues.hide(self.delivery, ceil_seconds(self.tools.timings.visibility))
         except WrittenByNewer as newer:
@@ -129,6 +143,10 @@ class RunningAttempt:
         match finished.outcome:
             case Outcome.SUCCEEDED:
                 return self._succeed(finished.result_text, payload_text)
+            case Outcome.SUSPENDED:
+                return end_invocation(self, finished)
+            case Outcome.RESTARTED:
+                return restart_run(self, finished)
             case Outcome.CANCELLED:
                 return self._end_cancelled("the handler stopped", finished)
             case Outcome.SNOOZED:
@@ -149,6 +167,34 @@ class RunningAttempt:
             self.job, HAND_BACK_DELAY, build, self.worker, follows_up=False
         )
         return isinstance(result, Applied)
+
+    def open_run(self) -> OpenedRun | Finished:
+        """Open the journal of a durable run; see the port `Pulse`."""
+        assert self.tools.runs is not None, "this worker has no journals"
+        try:
+            self.opened = opened = self.tools.runs().open(self.job)
+        except WrittenByNewer as newer:
+            log_newer(self.tools.telemetry, newer)
+            return Finished(outcome=Outcome.SNOOZED, retry_after=LEFT_TO_NEWER)
+        except RunEnds as ends:
+            return Finished(outcome=Outcome.FAILED, error=ends.error)
+        except RunLost:
+            return Finished(outcome=Outcome.SNOOZED, retry_after=timedelta(seconds=1))
+        self._records_told = 0
+        if self.job.attempt > 1 and opened.newest_token > self.job.token - self.job.attempt:
+            # An invocation that was lost made progress: it does not count among those without.
+            self.beat(None)
+        return opened
+
+    def _attempt(self) -> int | None:
+        """Return the attempt that a heartbeat writes: attempts count those without progress."""
+        if self.opened is None:
+            return None
+        if self.opened.new_records > self._records_told:
+            return 0
+        has_counted = self.job.attempt > 1
+        was_lost_with_progress = self.opened.newest_token > self.job.token - self.job.attempt
+        return 1 if has_counted and was_lost_with_progress else None
 
     def _lease_end(self, clock_read_at: float, now: datetime) -> float:
         """Return the end of the job's lease by the monotonic clock, which was read before ``now``.
@@ -225,7 +271,7 @@ class RunningAttempt:
         )
         result = tools.due.move(job, delay, build, self.worker, follows_up=not finished.still_runs)
         if isinstance(result, Refused):
-            return self._stopped_instead(result, reason, finished)
+            return self.stopped_instead(result, reason, finished)
         tools.telemetry.count("attempts_to_be_retried")
         return True
 
@@ -238,7 +284,7 @@ class RunningAttempt:
             follows_up=not finished.still_runs,
         )
         if isinstance(committed, Refused):
-            return self._stopped_instead(committed, reason, finished)
+            return self.stopped_instead(committed, reason, finished)
         self.tools.telemetry.count("jobs_dead")
         self._settle_end(committed.job, finished)
         return True
@@ -252,7 +298,11 @@ class RunningAttempt:
         if not finished.still_runs:
             self.tools.recovery.settle_end(job, self.worker)
 
-    def _stopped_instead(self, refused: Refused, reason: str, finished: Finished) -> bool:
+    def hand_back_delay(self, finished: Finished) -> timedelta | None:
+        """Return how long the job must not run again, if its handler still runs here."""
+        return HAND_BACK_DELAY if finished.still_runs else None
+
+    def stopped_instead(self, refused: Refused, reason: str, finished: Finished) -> bool:
         """A failed attempt of a job that was asked to stop ends it; anything else is lost."""
         current = refused.current
         asked = current is not None and current.cancel_requested_at is not None

@@ -25,6 +25,7 @@ from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.attempt import AttemptTools, RunningAttempt
 from hourhand.services.jobs.due import make_transition
 from hourhand.services.jobs.keyed_execution import KeyCheck, KeyState
+from hourhand.services.jobs.suspension import Suspended, clear_wake_flag, suspend_run
 from hourhand.services.optional import log_newer
 
 START_RESERVE_SECONDS = 20
@@ -35,6 +36,9 @@ END_RESERVE_SECONDS = 15
 
 MAX_CLAIM_ROUNDS = 3
 """Reads of a job that keeps changing; then its message returns to its queue for a while."""
+
+MAX_REPLAYS_IN_PLACE = 20
+"""How often a run whose wait ended before it could suspend goes on in the same invocation."""
 
 MAX_WAITS = 5
 """Sleeps until a job's time; more than one only where a sleep ended early."""
@@ -128,6 +132,7 @@ class ExecutionService:
     ``admission_check``: the rules that must all admit a job, in their order. ``release``: gives the
     slots back that the generation of a message had, for a worker that died may have left them.
     ``hold_rates``: keeps the rate limits of a job from starting others before a time.
+    ``run_timeout``: how long a run of a durable handler may take; ``None`` for any other handler.
     """
 
     tools: AttemptTools
@@ -135,6 +140,7 @@ class ExecutionService:
     admission_check: tuple[StartRule, ...]
     release: Callable[[Job, Job], None] | None = None
     hold_rates: Callable[[Job, datetime], None] | None = None
+    run_timeout: Callable[[str], timedelta | None] | None = None
     _running: dict[str, RunningAttempt] = field(default_factory=dict, init=False)
 
     def handle(
@@ -232,6 +238,7 @@ class ExecutionService:
             claim_id=claim_id,
             lease_until=now + tools.timings.job_lease,
             slot_shards=slot_shards,
+            run_deadline=self._deadline(delivery.message.handler, now),
         )
         result = tools.jobs.transition(move)
         for _ in range(MAX_CLAIM_ROUNDS):
@@ -246,6 +253,11 @@ class ExecutionService:
             return self._keep_for(delivery, timedelta(seconds=RETRY_HIDE_SECONDS))
         self._observe_start(delivery, result.job, now)
         return result.job
+
+    def _deadline(self, handler: str, now: datetime) -> datetime | None:
+        """Return when a run that begins now must end; ``None`` for a job that is no run."""
+        timeout = self.run_timeout(handler) if self.run_timeout is not None else None
+        return None if timeout is None else now + timeout
 
     def _take_over(self, claim_id: str, now: datetime) -> Callable[[Job], Transition]:
         def build(job: Job) -> Transition:
@@ -330,12 +342,42 @@ class ExecutionService:
             return self._commit(attempt, _key_refused(check.state), payload_text)
         if not attempt.is_fit_to_start():
             return self._told_if_lost(attempt, committed=False)
-        if can_end_in_time(job, remaining_seconds()):
-            finished = runner.run(attempt.job, payload_text, found.last_error, attempt)
-        else:
+        if not can_end_in_time(job, remaining_seconds()):
             self._tell_no_time(job.id, job.timeout_seconds)
-            finished = NOT_BEGUN
-        return self._commit(attempt, finished, payload_text)
+            return self._commit(attempt, NOT_BEGUN, payload_text)
+
+        def run() -> Finished:
+            return runner.run(attempt.job, payload_text, found.last_error, attempt)
+
+        ended = self._until_it_waits(attempt, run, remaining_seconds)
+        if isinstance(ended, bool):
+            return self._told_if_lost(attempt, ended)
+        return self._commit(attempt, ended, payload_text)
+
+    def _until_it_waits(
+        self,
+        attempt: RunningAttempt,
+        run: Callable[[], Finished],
+        remaining_seconds: Callable[[], float],
+    ) -> Finished | bool:
+        """Run the handler; a durable run again, if what it waits for completed meanwhile.
+
+        Returns its end to be committed, or of a run that waits now whether it was ours.
+        """
+        finished = run()
+        for _ in range(MAX_REPLAYS_IN_PLACE):
+            if finished.outcome is not Outcome.SUSPENDED or finished.still_runs:
+                break
+            suspended = suspend_run(attempt, finished)
+            if suspended is not Suspended.FLAGGED:
+                return suspended is Suspended.DONE
+            if not can_end_in_time(attempt.job, remaining_seconds()):
+                break
+            # In this order: what completes after the flag was cleared sets it again.
+            if not clear_wake_flag(attempt):
+                return False
+            finished = run()
+        return finished
 
     def _look_up(self, job: Job) -> _Found | Finished:
         """Read what the handler is given, or say how the attempt ends without it."""
@@ -443,7 +485,7 @@ def _time_left_to_newer(times: int) -> timedelta:
 
 def _will_retry(job: Job, finished: Finished) -> bool:
     """Whether another attempt follows, unless the job was asked to stop."""
-    if finished.outcome is Outcome.SNOOZED:
+    if finished.outcome in {Outcome.SNOOZED, Outcome.SUSPENDED, Outcome.RESTARTED}:
         return True
     error = finished.error
     return error is not None and error.retryable and job.attempt < job.retry.max_attempts

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hourhand.domain.errors import NotFound, Unavailable, WrongState
+from hourhand.domain.errors import Compensated, NotFound, Unavailable, WrongState
 from hourhand.domain.ids import is_json
 from hourhand.domain.jobs.job import (
     API,
@@ -130,15 +130,25 @@ class OperationsService:
         actor: str,
         reason: str = "",
         sets: Mapping[str, Any] | None = None,
+        reruns: Job | None = None,
     ) -> Job:
         """Redrive a DEAD, EXPIRED or CANCELLED job: it runs again, with all its attempts.
 
-        ``sets`` are new values of other fields. Raises `NotFound`, `WrongState`, `UniqueConflict`
-        for a unique job whose key a newer one has, and `Unavailable`.
+        ``sets`` are new values of other fields. ``reruns``: a durable run as it was when these were
+        chosen; it may have succeeded, and must not have changed. Raises `NotFound`, `WrongState`,
+        `Compensated`, `UniqueConflict` for a unique job whose key a newer one has, and
+        `Unavailable`.
         """
         job = self._require(job_id)
         for _ in range(MAX_LOST_RACES):
-            if job.status not in REDRIVABLE:
+            if reruns is not None:
+                _require_same_end(job, reruns)
+            elif job.compensated_round is not None:
+                raise Compensated(
+                    f"The steps of run {job_id} were reversed, so their results do not hold. "
+                    "Redrive it with fresh: true."
+                )
+            elif job.status not in REDRIVABLE:
                 raise WrongState(
                     f"Job {job_id} is {job.status}; only DEAD, EXPIRED and CANCELLED jobs can be "
                     "redriven."
@@ -150,7 +160,7 @@ class OperationsService:
                 self.recovery.finish_job(job)
             self.contents.mark_live(job)
             self.recovery.renew_payload(job)
-            build = partial(redrive, reason=reason, sets=sets)
+            build = partial(redrive, reason=reason, sets=sets, is_rerun=reruns is not None)
             moved, job = _judge(job, self.due.move(job, AT_ONCE, build, actor))
             if moved:
                 self.telemetry.count("jobs_redriven")
@@ -306,6 +316,12 @@ def _judge(job: Job, result: WriteResult) -> tuple[bool, Job]:
     if result.current is None:
         raise NotFound(f"There is no job {job.id} any more.")
     return False, result.current
+
+
+def _require_same_end(job: Job, seen: Job) -> None:
+    marks = [(one.generation, one.compensated_round) for one in (job, seen)]
+    if not job.status.is_final or marks[0] != marks[1]:
+        raise WrongState(f"Job {job.id} changed during the request; it is {job.status} now.")
 
 
 def _run_now(job: Job, *, now: datetime, actor: str, entry: Entry, sends_now: bool) -> Transition:

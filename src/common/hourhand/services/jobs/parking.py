@@ -78,7 +78,7 @@ class Parking:
 
         A job that was never sent is parked with the same write.
         """
-        move = _put_off_parked if job.waits_for is not None else _put_off_unsent
+        move = _put_off_parked if job.is_parked else _put_off_unsent
         self.due.move(job, until, move, actor, announces=False)
 
     def wake_first(self, handler: str, actor: str) -> int:
@@ -105,7 +105,7 @@ class Parking:
             if job is None or not _waits(job, record):
                 self.waiters.delete(record)
                 continue
-            if job.waits_for is None:
+            if not job.is_parked:
                 # Its worker is about to park it, and reads the pauses again after that.
                 continue
             with leaving_newer(self.telemetry):
@@ -118,7 +118,8 @@ class Parking:
 def _waits(job: Job, record: SideItem) -> bool:
     """Whether the job still waits for the start that its record is of, and for no other limit."""
     is_same = job.status.is_waiting and job.generation == waiter_generation(record)
-    return is_same and (job.waits_for is None or job.waits_for.is_pause)
+    waits_for = job.waits_for
+    return is_same and (waits_for is None or not job.is_parked or waits_for.is_pause)
 
 
 def _put_off_parked(

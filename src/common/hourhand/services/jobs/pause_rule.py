@@ -36,7 +36,7 @@ class PauseRule:
         if job is None or (job.expires_at is not None and job.expires_at <= now):
             # The claim is refused, and says what becomes of the message.
             return None
-        if job.waits_for is None:
+        if not job.is_parked:
             candidate.changed()
             if not self.parking.park(job, self.worker):
                 return Deferred(ASK_AGAIN)

@@ -152,7 +152,7 @@ class QueryService:
         report = self._whole(details)
         if report.waits_for is None or details.job.waits_for is None:
             return report
-        if not details.job.waits_for.is_pause:
+        if details.job.is_parked and not details.job.waits_for.is_pause:
             return replace(report, waits_for=self.slot_waits.in_full(details.job))
         place = self.waiters.position(details.job)
         return replace(report, waits_for=replace(report.waits_for, position=place))
@@ -263,7 +263,7 @@ class QueryService:
     def _waits_for(self, job: Job) -> Waiting | None:
         if not job.status.is_waiting:
             return None
-        if job.waits_for is not None and not job.waits_for.is_pause:
+        if job.waits_for is not None and job.is_parked and not job.waits_for.is_pause:
             return self.slot_waits.in_list(job)
         return waiting_for(job, self.pauses.current(), self.clock.now())
 

@@ -44,6 +44,7 @@ class RecoveryService:
     pauses the schedule of a DEAD job that asks for it, and may be called again for the same round.
     Workers may not write schedules and have none: they leave such a job to the sweep.
     ``release_slots`` releases the slots of a job that ended, and raises `Unavailable`.
+    ``start_compensation`` puts the job that reverses the steps of a run, and raises it, too.
     """
 
     jobs: JobStore
@@ -57,6 +58,7 @@ class RecoveryService:
     wake_next: Callable[[Overlap, str], None] | None = None
     pause_schedule: Callable[[Job], None] | None = None
     release_slots: Callable[[Job, Job], None] | None = None
+    start_compensation: Callable[[Job], None] | None = None
 
     def recover_lost(self, job: Job, actor: str) -> bool:
         """End the attempt of a RUNNING job whose lease expired; whether it was ours to end."""
@@ -144,6 +146,9 @@ class RecoveryService:
             case OutboxTask.RELEASE_SLOTS:
                 if self.release_slots is not None:
                     self.release_slots(job, job)
+            case OutboxTask.START_COMPENSATION:
+                if self.start_compensation is not None:
+                    self.start_compensation(job)
             case OutboxTask.MARK_OBJECTS:
                 keep_until = job.keep_until or self.clock.now() + keep_after_end(job)
                 self.contents.mark_finished(job, keep_until)

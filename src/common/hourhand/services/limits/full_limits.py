@@ -105,7 +105,7 @@ class FullLimits:
 
     def _is_crowded(self, queue: Slots, job: Job, max_waiting: int) -> bool:
         """Whether as many jobs wait as may. Jobs that come at the same time may exceed it."""
-        if job.waits_for is not None or self._waiting(queue, max_waiting) < max_waiting:
+        if job.is_parked or self._waiting(queue, max_waiting) < max_waiting:
             return False
         waiters = self.tables.view(queue, LOOKED_UP).waiters
         found = self.tables.jobs.get_many([waiter.job_id for waiter in waiters])

@@ -83,7 +83,7 @@ class LimitsRule:
         return held
 
     def _slot_for(self, slots: Slots, job: Job) -> Slots | None:
-        if len(slots.shards) > 1 and job.waits_for is not None:
+        if len(slots.shards) > 1 and job.is_parked:
             # A grant may have chosen any shard.
             found = self.tables.find(slots, job)
             if found is not None:

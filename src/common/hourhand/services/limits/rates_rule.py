@@ -107,7 +107,7 @@ class LineRule:
     def admit(self, candidate: Candidate) -> Deferred | None:
         """Let a job reserve a start time where others did before it. Raises `Unavailable`."""
         job = self.waits.job_of(candidate)
-        if job is None or job.reservation is not None or job.waits_for is not None:
+        if job is None or job.reservation is not None or job.is_parked:
             return None
         limiters = self.waits.of(job)
         if not any(self.waits.limiters.has_line(one) for one in limiters):

@@ -58,10 +58,12 @@ def claim(
     claim_id: str,
     lease_until: datetime,
     slot_shards: bytes | None = None,
+    run_deadline: datetime | None = None,
 ) -> Transition:
     """A worker makes itself the only owner of a job that waits for an attempt.
 
-    ``slot_shards``: in which shards of its limits the job holds its slots.
+    ``slot_shards``: in which shards of its limits the job holds its slots. ``run_deadline``: of a
+    durable run, when it is to end, unless an earlier claim of the round has set that.
     """
     event = HistoryEvent(
         kind=EventKind.CLAIMED,
@@ -91,9 +93,13 @@ def claim(
             "waits_for": None,
             "slot_shards": slot_shards,
             "reservation": None,
+            **(cleared("wake_flag") if run_deadline is not None else {}),
         },
         increments={"token": 1, "attempt": 1},
-        defaults={"lateness_ms": (now - message.run_at) // timedelta(milliseconds=1)},
+        defaults={
+            "lateness_ms": (now - message.run_at) // timedelta(milliseconds=1),
+            **({"run_deadline": run_deadline} if run_deadline is not None else {}),
+        },
         events=(event,),
         claim_id=claim_id,
     )
@@ -137,6 +143,7 @@ def take_over(
             "lease_until": lease_until,
             "started_at": now,
             "progress": None,
+            **(cleared("wake_flag") if job.is_durable_run else {}),
             **failed(reason),
         },
         increments={"token": 1, "attempt": 1},
@@ -145,15 +152,20 @@ def take_over(
     return recording(move, job, claimed, lost)
 
 
-def heartbeat(job: Job, *, lease_until: datetime, progress: Progress | None) -> Transition:
+def heartbeat(
+    job: Job, *, lease_until: datetime, progress: Progress | None, attempt: int | None = None
+) -> Transition:
     """The owner is alive and extends its lease.
 
     A copy of an earlier heartbeat that arrives late must not shorten it: another worker would take
-    the job over while its owner counts on the later end.
+    the job over while its owner counts on the later end. ``attempt``: of a durable run that made
+    progress, for its attempts count consecutive invocations without any.
     """
     sets: dict[str, Any] = {"lease_until": lease_until}
     if progress is not None:
         sets["progress"] = progress
+    if attempt is not None:
+        sets["attempt"] = attempt
     return Transition(
         name="heartbeat",
         job_id=job.id,

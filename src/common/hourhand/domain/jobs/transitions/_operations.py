@@ -9,15 +9,18 @@ from typing import Any
 
 from hourhand.domain.jobs.conditions import (
     Absent,
+    Is,
     StatusIn,
 )
 from hourhand.domain.jobs.job import (
+    FINAL,
     REDRIVABLE,
     EventKind,
     Job,
     JobStatus,
 )
 from hourhand.domain.jobs.outbox import outbox_tasks
+from hourhand.domain.jobs.run_times import records_end
 from hourhand.domain.jobs.transitions._parts import (
     LEASE_FIELDS,
     cleared,
@@ -109,10 +112,12 @@ def redrive(
     sends_now: bool,
     reason: str,
     sets: Mapping[str, Any] | None = None,
+    is_rerun: bool = False,
 ) -> Transition:
     """Send a job that ended badly round again: a new round, its history kept.
 
     Its schedule withdraws it no more, unless ``sets``, new values of other fields, says so.
+    ``is_rerun``: of a durable run, of which a part or all runs again, also after a success.
     """
     status = JobStatus.ENQUEUED if sends_now else JobStatus.PENDING
     has_expired = job.expires_at is not None and job.expires_at <= entry.due_at
@@ -120,7 +125,13 @@ def redrive(
         name="redrive",
         job_id=job.id,
         to=status,
-        expect={"status": StatusIn(REDRIVABLE), "generation": same_generation(job)},
+        expect={
+            "status": StatusIn(FINAL if is_rerun else REDRIVABLE),
+            "generation": same_generation(job),
+            "not_compensated": Absent("compensated_round")
+            if job.compensated_round is None
+            else Is("compensated_round", job.compensated_round),
+        },
         sets={
             **cleared(
                 *LEASE_FIELDS,
@@ -132,10 +143,14 @@ def redrive(
                 "lateness_ms",
                 "progress",
                 "reservation",
+                "run_deadline",
                 "schedule_revision",
                 "waits_for",
+                "wake_flag",
             ),
             **(cleared("expires_at") if has_expired else {}),
+            # The next claim gives the run a new deadline, and its old records go by the old one.
+            **({"journal_ends": records_end(job)} if job.is_durable_run else {}),
             "generation": job.generation + 1,
             "round": job.round + 1,
             "attempt": 0,

@@ -1,0 +1,80 @@
+"""What the API returns of durable runs: their steps, their journals, and redrives of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any
+
+from hourhand.answers.answered import Answered
+from hourhand.answers.jobs import ErrorSummary
+
+
+class Step(Answered):
+    """A recorded call of a durable run."""
+
+    path: Annotated[str, "The name of the call within the run."]
+    kind: Annotated[str, "`step`, `wait`, `callback`, `iterate` or `version`. A sleep is a `wait`."]
+    status: Annotated[str, "`running`, `retrying`, `succeeded`, `failed` or `waiting`."]
+    started_at: datetime | None
+    finished_at: datetime | None
+    until: Annotated[datetime | None, "When a wait times out, or a retry is due."]
+    attempts: Annotated[int, "The tries of a step so far; the saves of an `iterate`."]
+    result: Annotated[Any, "Null also where it is private, or larger than 4 KB."]
+    error: ErrorSummary | None
+    private: Annotated[bool, "The result is recorded, and is shown nowhere."]
+    compensates: Annotated[bool, "The step has a compensation, which runs if the run fails."]
+
+
+class StepPage(Answered):
+    """The calls of a run in its newest segment, in the order in which they were recorded."""
+
+    steps: tuple[Step, ...]
+    summary: Annotated[Mapping[str, int], "How many calls have each status, in the whole run."]
+    next_cursor: str | None
+
+
+class JournalRecord(Answered):
+    """A record of a journal, as a replay reads it."""
+
+    path: str
+    kind: str
+    outcome: Annotated[str, "`X` started, `R` retrying, `W` waiting, `S`, `F` or `T` (timed out)."]
+    round: int
+    token: Annotated[int, "The fencing token of the invocation that wrote it."]
+    index: Annotated[int, "The number of the record within that invocation."]
+    attempts: int
+    started_at: datetime | None
+    finished_at: datetime | None
+    until: datetime | None
+    waits_for: Annotated[str, "Of a wait: `t` for a sleep, or `g` and the name of a signal."]
+    signal_id: Annotated[str | None, "Of a wait: the signal that it returned."]
+    result: Annotated[Any, "Null also where `omitted`."]
+    error: ErrorSummary | None
+    omitted: Annotated[bool, "The result is private, or too large for an answer."]
+    compensates: bool
+
+
+class JournalPage(Answered):
+    """The journal of a run in its newest segment, without secrets, for replays in tests."""
+
+    job_id: str
+    handler: str
+    segment: int
+    round: int
+    payload: Any
+    records: tuple[JournalRecord, ...]
+    next_cursor: str | None
+
+
+class Accepted(Answered):
+    """A signal or the completion of a callback was recorded."""
+
+    accepted: bool
+
+
+class RedrivePlan(Answered):
+    """Which recorded calls a redrive runs again, and which keep their results."""
+
+    reset: tuple[str, ...]
+    kept: tuple[str, ...]

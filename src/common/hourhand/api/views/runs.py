@@ -1,0 +1,81 @@
+"""Durable runs as the API returns them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hourhand.answers import runs
+from hourhand.domain.durable.records import KIND_NAMES, Record, RecordOutcome
+from hourhand.domain.times import from_ms
+from hourhand.json_dataclasses import to_json
+from hourhand.services.durable.redrives import RedrivePlan
+from hourhand.services.durable.views import JournalView, StepView, StepViews
+
+MAX_SHOWN_RESULT = 1_000_000
+"""Characters of a result in a page of a journal; a larger one is omitted."""
+
+
+def step_page(page: StepViews) -> dict[str, Any]:
+    """Return a page of the calls of a run."""
+    steps = [_step(step) for step in page.steps]
+    return {"steps": steps, "summary": dict(page.summary), "next_cursor": page.next_cursor}
+
+
+def journal_page(page: JournalView) -> dict[str, Any]:
+    """Return a page of a journal."""
+    job = page.job
+    return {
+        "job_id": job.id,
+        "handler": job.handler,
+        "segment": job.segment,
+        "round": job.round,
+        "payload": json.loads(page.payload_text),
+        "records": [_record(record, text) for record, text in page.records],
+        "next_cursor": page.next_cursor,
+    }
+
+
+def redrive_plan(plan: RedrivePlan) -> dict[str, Any]:
+    """Return what a redrive would run again."""
+    return {"reset": list(plan.reset), "kept": list(plan.kept)}
+
+
+def accepted() -> dict[str, Any]:
+    """Return that a signal or a completion was recorded."""
+    return {"accepted": True}
+
+
+def _step(step: StepView) -> dict[str, Any]:
+    return to_json(
+        runs.Step,
+        step,
+        result=None if step.result_text is None else json.loads(step.result_text),
+        private=step.is_private,
+        compensates=step.is_compensated,
+    )
+
+
+def _record(record: Record, text: str | None) -> dict[str, Any]:
+    has_result = record.outcome is RecordOutcome.SUCCEEDED or record.text is not None
+    is_shown = text is not None and len(text) <= MAX_SHOWN_RESULT
+    is_error = record.outcome in {RecordOutcome.FAILED, RecordOutcome.RETRYING}
+    return to_json(
+        runs.JournalRecord,
+        record,
+        kind=KIND_NAMES[record.kind],
+        outcome=record.outcome.value,
+        attempts=record.count,
+        started_at=_time(record.began_ms),
+        finished_at=_time(record.ended_ms),
+        until=_time(record.until_ms),
+        signal_id=record.signal,
+        result=json.loads(text) if is_shown and text is not None and not is_error else None,
+        error=record.error if is_error else None,
+        omitted=has_result and not is_error and not is_shown,
+        compensates=record.is_compensated,
+    )
+
+
+def _time(ms: int | None) -> Any:
+    return None if ms is None else from_ms(ms)

@@ -1,0 +1,291 @@
+"""The records of a run's journal, as they stand beside its job.
+
+| attribute | what |
+|---|---|
+| ``c`` | when the job was created, in ms: whose record it is, for an id can be used again |
+| ``o`` | the outcome, see `Outcome` |
+| ``rd``, ``f``, ``i`` | the round, the fencing token, the number of the record in the invocation |
+| ``n`` | tries of a step so far, or saves of a cursor |
+| ``b``, ``e`` | when the last try began and ended, in ms |
+| ``r`` | the result or the error, or ``vr``: where it is, and its size in ``vs`` |
+| ``u`` | when a retry is due or a wait times out, in ms |
+| ``g`` | which signal a wait returned |
+| ``k`` | what a wait is for: the letter of its kind |
+| ``sc``, ``hb``, ``hs`` | of a callback: its secret, its last heartbeat in ms, and the seconds |
+| ``pv``, ``cm`` | 1: the result is not to be shown; the step has a compensation |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hourhand.domain.durable.names import branch_of, is_below
+from hourhand.domain.jobs.job import ErrorInfo
+from hourhand.domain.side_items import SideItem, SideKey
+
+MAX_RECORDS = 100_000
+MAX_JOURNAL_BYTES = 200_000_000
+"""The largest journal of a segment."""
+
+WARN_AT = 0.8
+"""The part of the largest journal at which the runtime warns."""
+
+RECORD_BYTES = 100
+"""What a record has beside its path and its result, about."""
+
+INLINE_BYTES = 4_096
+"""The largest result that is kept in its record."""
+
+VALUE_BYTES = 256_000
+"""The largest result that is kept in an item beside its record. A larger one is an object."""
+
+ERROR_MESSAGE_CHARACTERS = 500
+
+SLEEP, SIGNAL = "t", "g"
+"""What a wait record is for; the name of the signal follows."""
+
+
+class RecordKind(StrEnum):
+    """The letter of a record's kind, in its sort key."""
+
+    STEP = "s"
+    WAIT = "w"
+    CALLBACK = "k"
+    CURSOR = "t"
+    CHANGE = "v"
+    RESET = "z"
+
+
+KIND_NAMES: Mapping[RecordKind, str] = {
+    RecordKind.STEP: "step",
+    RecordKind.WAIT: "wait",
+    RecordKind.CALLBACK: "callback",
+    RecordKind.CURSOR: "iterate",
+    RecordKind.CHANGE: "version",
+}
+
+
+class RecordOutcome(StrEnum):
+    """How far the call of a record is."""
+
+    STARTED = "X"
+    RETRYING = "R"
+    WAITING = "W"
+    SUCCEEDED = "S"
+    FAILED = "F"
+    TIMED_OUT = "T"
+
+
+SETTLED = frozenset({RecordOutcome.SUCCEEDED, RecordOutcome.FAILED, RecordOutcome.TIMED_OUT})
+
+ATTRIBUTES = ("b", "cm", "e", "g", "hb", "hs", "k", "n", "pv", "r", "sc", "u", "vr", "vs")
+"""Those that a write of a record removes unless it sets them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One record. Times are in ms."""
+
+    kind: RecordKind
+    path: str
+    created_ms: int
+    outcome: RecordOutcome
+    round: int
+    token: int
+    index: int
+    count: int = 0
+    began_ms: int | None = None
+    ended_ms: int | None = None
+    text: str | None = None
+    place: str | None = None
+    size: int = 0
+    until_ms: int | None = None
+    signal: str | None = None
+    waits_for: str = ""
+    secret: str | None = None
+    beat_ms: int | None = None
+    beat_seconds: int | None = None
+    is_private: bool = False
+    is_compensated: bool = False
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it never changes any more within its round."""
+        return self.outcome in SETTLED
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Which of two records is newer: by token and number, so that no clock counts."""
+        return self.token, self.index
+
+    @property
+    def size_bytes(self) -> int:
+        """What it takes of the largest journal, with its value."""
+        return RECORD_BYTES + len(self.path) + len(self.text or "") + self.size
+
+    @property
+    def error(self) -> ErrorInfo:
+        """Return the error of a call that failed."""
+        kind, message = json.loads(self.text or '["Error",""]')
+        return ErrorInfo(type=kind, message=message, retryable=False)
+
+
+def sleeps(record: Record) -> bool:
+    """Whether a record is that of a sleep, which ends by its time alone."""
+    return record.kind is RecordKind.WAIT and record.waits_for == SLEEP
+
+
+def error_text(error: ErrorInfo) -> str:
+    """Return an error as a record keeps it."""
+    return json.dumps([error.type, error.message[:ERROR_MESSAGE_CHARACTERS]], ensure_ascii=False)
+
+
+def record_of(item: SideItem) -> Record:
+    """Read a record of a journal."""
+    _, _, rest = item.key.sort.partition("#")
+    return Record(
+        kind=RecordKind(rest[0]),
+        path=rest[1:],
+        created_ms=item.number("c") or 0,
+        outcome=RecordOutcome(item.text("o") or RecordOutcome.SUCCEEDED),
+        round=item.number("rd") or 0,
+        token=item.number("f") or 0,
+        index=item.number("i") or 0,
+        count=item.number("n") or 0,
+        began_ms=item.number("b"),
+        ended_ms=item.number("e"),
+        text=item.text("r"),
+        place=item.text("vr"),
+        size=item.number("vs") or 0,
+        until_ms=item.number("u"),
+        signal=item.text("g"),
+        waits_for=item.text("k") or "",
+        secret=item.text("sc"),
+        beat_ms=item.number("hb"),
+        beat_seconds=item.number("hs"),
+        is_private=bool(item.number("pv")),
+        is_compensated=bool(item.number("cm")),
+    )
+
+
+def journal_prefix(segment: int) -> str:
+    """Return how the sort keys of a segment's records begin."""
+    return f"R{segment or ''}#"
+
+
+def record_key(run_id: str, segment: int, kind: RecordKind, path: str) -> SideKey:
+    """Return the key of a record."""
+    return SideKey(run_id, f"{journal_prefix(segment)}{kind}{path}")
+
+
+def value_key(run_id: str, segment: int, path: str, writer: str) -> SideKey:
+    """Return the key of a value item: it names the writer, so that no other replaces it."""
+    return SideKey(run_id, f"V{segment or ''}#{path}#{writer}")
+
+
+class Journal:
+    """The records of a segment that count in this round, as a replay visits them."""
+
+    def __init__(
+        self, records: Iterable[Record], *, round_: int, resets: Mapping[str, int]
+    ) -> None:
+        """``resets``: the newest round in which a path was reset."""
+        self.round = round_
+        self._resets = resets
+        self._records: dict[str, Record] = {}
+        self._changes: dict[str, Record] = {}
+        self._all: dict[tuple[RecordKind, str], Record] = {}
+        self._visited: set[tuple[RecordKind, str]] = set()
+        self._newest_visited: dict[str, tuple[int, int]] = {}
+        self.size_bytes = 0
+        for record in records:
+            self._add(record)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def reset_round(self, path: str) -> int:
+        """Return the newest round in which ``path`` was reset; 0 if never."""
+        return max((rd for reset, rd in self._resets.items() if is_below(path, reset)), default=0)
+
+    def stored(self, kind: RecordKind, path: str) -> Record | None:
+        """Return a record as it stands, whether it counts in this round or not."""
+        return self._all.get((kind, path))
+
+    def find(self, path: str) -> Record | None:
+        """Return the record in force of the call at ``path``, and count it as visited."""
+        record = self._records.get(path)
+        if record is None or record.round < self.reset_round(path):
+            return None
+        self._visit(record)
+        return record
+
+    def change(self, path: str) -> Record | None:
+        """Return the record in force of a version, and count it as visited."""
+        record = self._changes.get(path)
+        if record is None or record.round < self.reset_round(path):
+            return None
+        self._visit(record)
+        return record
+
+    def put(self, record: Record) -> None:
+        """Note a record that was written, or read again, in this invocation."""
+        self._add(record)
+        self._visit(record)
+
+    def is_past(self, branch: str) -> bool:
+        """Whether the run was past this point of a branch before.
+
+        Then the journal holds an unvisited record of the branch that is newer than every visited
+        one.
+        """
+        newest = self._newest_visited.get(branch, (0, 0))
+        return any(
+            key not in self._visited
+            and record.order > newest
+            and branch_of(record.path) == branch
+            and self._counts(record)
+            for key, record in self._all.items()
+        )
+
+    def records(self) -> list[Record]:
+        """Return the records that count in this round, oldest first."""
+        return sorted(filter(self._counts, self._all.values()), key=lambda record: record.order)
+
+    def newest_index(self, token: int) -> int:
+        """Return the highest number of a record of an invocation; 0 if it wrote none."""
+        return max((r.index for r in self._all.values() if r.token == token), default=0)
+
+    def newest_token(self) -> int:
+        """Return the token of the newest record; 0 without one."""
+        return max((record.token for record in self._all.values()), default=0)
+
+    def signals_taken(self) -> set[str]:
+        """Return the ids of the signals that waits of this segment returned."""
+        return {f"{r.waits_for}#{r.signal}" for r in self._all.values() if r.signal is not None}
+
+    def _counts(self, record: Record) -> bool:
+        if record.round < self.reset_round(record.path):
+            return False
+        return record.outcome is not RecordOutcome.FAILED or record.round == self.round
+
+    def _visit(self, record: Record) -> None:
+        self._visited.add((record.kind, record.path))
+        branch = branch_of(record.path)
+        self._newest_visited[branch] = max(self._newest_visited.get(branch, (0, 0)), record.order)
+
+    def _add(self, record: Record) -> None:
+        key = (record.kind, record.path)
+        before = self._all.get(key)
+        self.size_bytes += record.size_bytes - (before.size_bytes if before else 0)
+        self._all[key] = record
+        if record.kind is RecordKind.CHANGE:
+            self._changes[record.path] = record
+        elif record.kind is not RecordKind.RESET:
+            standing = self._records.get(record.path)
+            # A left-over of another kind under this path: the newest one was its last call.
+            if standing is None or standing.kind is record.kind or standing.order <= record.order:
+                self._records[record.path] = record

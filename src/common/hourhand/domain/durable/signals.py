@@ -1,0 +1,141 @@
+"""Signals: named messages to a run, beside its job, until a wait takes one.
+
+| attribute | what |
+|---|---|
+| ``c`` | when the run's job was created, in ms |
+| ``at`` | when the API took the signal, in ms |
+| ``r``, or ``vr`` | the payload, or the key of its object |
+| ``w`` | of a wait in a branch: its path, which alone may return the signal |
+| ``sg`` | the segment that consumed it |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from hourhand.domain.side_items import (
+    SIGNAL_PREFIX,
+    Compares,
+    Lacks,
+    NoItem,
+    Path,
+    SideItem,
+    SideItemUpdate,
+    SideKey,
+    Stored,
+    either,
+)
+from hourhand.domain.times import to_ms
+
+MAX_UNCONSUMED = 10_000
+"""Signal records of a name that a wait reads."""
+
+CONSUMED_KEPT = timedelta(hours=24)
+"""How long a signal that an earlier segment consumed keeps its id from being used again."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Signal:
+    """A signal; in the order in which waits take them."""
+
+    at_ms: int
+    id: str
+    name: str
+    text: str | None
+    place: str | None
+    created_ms: int
+    taken_by: str | None
+    segment: int | None
+
+
+def signal_prefix(name: str) -> str:
+    """Return how the sort keys of the signals of a name begin."""
+    return f"{SIGNAL_PREFIX}{name}#"
+
+
+def signal_key(run_id: str, name: str, signal_id: str) -> SideKey:
+    """Return the key of a signal."""
+    return SideKey(run_id, signal_prefix(name) + signal_id)
+
+
+def signal_of(item: SideItem) -> Signal:
+    """Read a signal."""
+    _, name, signal_id = item.key.sort.split("#", 2)
+    return Signal(
+        at_ms=item.number("at") or 0,
+        id=signal_id,
+        name=name,
+        text=item.text("r"),
+        place=item.text("vr"),
+        created_ms=item.number("c") or 0,
+        taken_by=item.text("w"),
+        segment=item.number("sg"),
+    )
+
+
+def next_signal(
+    signals: Iterable[Signal], *, created_ms: int, taken: set[str], path: str
+) -> Signal | None:
+    """Return the signal that a wait takes: the oldest that no other wait has."""
+    free = (
+        one
+        for one in signals
+        if one.created_ms == created_ms
+        and one.segment is None
+        and one.taken_by in {None, path}
+        and f"{one.name}#{one.id}" not in taken
+    )
+    return min(free, default=None)
+
+
+def put_signal(
+    run_id: str,
+    created_ms: int,
+    name: str,
+    signal_id: str,
+    *,
+    at: datetime,
+    text: str | None,
+    place: str | None,
+    keep_until: datetime,
+) -> SideItemUpdate:
+    """Return the write of a signal, if its id is new to this run."""
+    sets: dict[Path, Stored] = {"c": created_ms, "at": to_ms(at)}
+    if text is not None:
+        sets["r"] = text
+    if place is not None:
+        sets["vr"] = place
+    return SideItemUpdate(
+        key=signal_key(run_id, name, signal_id),
+        expect=(either(NoItem(), Compares("c", "<", created_ms)),),
+        sets=sets,
+        removes=tuple(name for name in ("r", "vr", "w", "sg") if name not in sets),
+        keep_until=keep_until,
+    )
+
+
+def take_signal(run_id: str, signal: Signal, path: str, keep_until: datetime) -> SideItemUpdate:
+    """Return the write by which one branch of several gets a signal."""
+    return SideItemUpdate(
+        key=signal_key(run_id, signal.name, signal.id),
+        expect=(
+            Compares("c", "=", signal.created_ms),
+            either(Lacks("w"), Compares("w", "=", path)),
+        ),
+        sets={"w": path},
+        keep_until=keep_until,
+    )
+
+
+def mark_consumed(
+    run_id: str, created_ms: int, name: str, signal_id: str, segment: int, now: datetime
+) -> SideItemUpdate:
+    """Return the write that keeps a signal from the waits of the next segment."""
+    return SideItemUpdate(
+        key=signal_key(run_id, name, signal_id),
+        expect=(Compares("c", "=", created_ms),),
+        sets={"sg": segment},
+        keep_until=now + CONSUMED_KEPT,
+    )

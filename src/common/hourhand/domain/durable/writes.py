@@ -1,0 +1,154 @@
+"""The conditional writes of a journal as values: each names what stands, or what may stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from hourhand.domain.durable.records import (
+    ATTRIBUTES,
+    Record,
+    RecordKind,
+    RecordOutcome,
+    record_key,
+)
+from hourhand.domain.side_items import (
+    Clause,
+    Compares,
+    NoItem,
+    Path,
+    SideItemUpdate,
+    Stored,
+    either,
+)
+
+Alternative = Clause | tuple[Clause, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Whose records are written: a run's, in a segment and round, by the owner with the token."""
+
+    run_id: str
+    created_ms: int
+    segment: int
+    round: int
+    token: int
+    keep_until: datetime
+
+    @property
+    def is_own(self) -> Clause:
+        """The record is of this run, not of an earlier job of the same id."""
+        return Compares("c", "=", self.created_ms)
+
+    def may_put(self, floor: int) -> tuple[Alternative, ...]:
+        """No record counts: there is none, or it is another run's, or of an older round."""
+        return (
+            NoItem(),
+            Compares("c", "<", self.created_ms),
+            (self.is_own, Compares("rd", "<", floor)),
+        )
+
+
+def put_record(
+    scope: Scope,
+    kind: RecordKind,
+    path: str,
+    index: int,
+    values: Mapping[str, Stored | None],
+    *,
+    allowed: tuple[Alternative, ...],
+) -> SideItemUpdate:
+    """Return the write of a whole record, where one of ``allowed`` holds for what stands."""
+    sets: dict[Path, Stored] = {
+        "c": scope.created_ms,
+        "rd": scope.round,
+        "f": scope.token,
+        "i": index,
+        **{name: value for name, value in values.items() if value is not None},
+    }
+    return SideItemUpdate(
+        key=record_key(scope.run_id, scope.segment, kind, path),
+        expect=(either(*allowed),),
+        sets=sets,
+        removes=tuple(name for name in ATTRIBUTES if name not in sets),
+        keep_until=scope.keep_until,
+    )
+
+
+def same_retry(scope: Scope, seen: Record) -> Alternative:
+    """The step failed and is retrying, and no other worker has added an attempt since."""
+    return (
+        scope.is_own,
+        Compares("o", "=", RecordOutcome.RETRYING.value),
+        Compares("rd", "=", seen.round),
+        Compares("n", "=", seen.count),
+    )
+
+
+def step_allowed(scope: Scope, floor: int, seen: Record | None) -> tuple[Alternative, ...]:
+    """What may stand where the outcome of a plain step is recorded."""
+    allowed = scope.may_put(floor)
+    if seen is not None and seen.outcome is RecordOutcome.RETRYING:
+        allowed += (same_retry(scope, seen),)
+    return allowed
+
+
+def start_allowed(
+    scope: Scope, floor: int, seen: Record | None, *, is_once: bool
+) -> tuple[Alternative, ...]:
+    """What may stand where the start of a step is recorded.
+
+    Without ``once`` a start of an older invocation may be replaced: the step runs again.
+    """
+    allowed = step_allowed(scope, floor, seen)
+    if not is_once:
+        allowed += (
+            (
+                scope.is_own,
+                Compares("o", "=", RecordOutcome.STARTED.value),
+                Compares("f", "<", scope.token),
+            ),
+        )
+    return allowed
+
+
+def outcome_allowed(scope: Scope, count: int) -> tuple[Alternative, ...]:
+    """What must stand where the outcome of a started step is recorded: its own start."""
+    return (
+        (
+            scope.is_own,
+            Compares("o", "=", RecordOutcome.STARTED.value),
+            Compares("f", "=", scope.token),
+            Compares("n", "=", count),
+        ),
+    )
+
+
+def interruption_allowed(scope: Scope, seen: Record) -> tuple[Alternative, ...]:
+    """What must stand where a step that runs once is recorded as interrupted: the start seen."""
+    return (
+        (
+            scope.is_own,
+            Compares("o", "=", RecordOutcome.STARTED.value),
+            Compares("f", "=", seen.token),
+        ),
+    )
+
+
+def wait_allowed(scope: Scope, floor: int) -> tuple[Alternative, ...]:
+    """What may stand where the outcome of a wait is recorded."""
+    return (
+        *scope.may_put(floor),
+        (scope.is_own, Compares("o", "=", RecordOutcome.WAITING.value)),
+    )
+
+
+def cursor_allowed(scope: Scope, floor: int, saves: int) -> tuple[Alternative, ...]:
+    """What may stand where a cursor is saved: an older invocation's, or its own last save."""
+    return (
+        *scope.may_put(floor),
+        (scope.is_own, Compares("f", "<", scope.token)),
+        (scope.is_own, Compares("f", "=", scope.token), Compares("n", "=", saves)),
+    )

@@ -1,0 +1,167 @@
+"""Transitions of durable runs: suspend, wake, flag and its clearing, restart."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from hourhand.domain.jobs.conditions import Absent, Condition, Is, StatusIn
+from hourhand.domain.jobs.job import REDRIVABLE, Content, EventKind, Job, JobStatus
+from hourhand.domain.jobs.transitions._parts import (
+    LEASE_FIELDS,
+    cleared,
+    make_event,
+    owned,
+    same_generation,
+)
+from hourhand.domain.jobs.transitions._transition import Transition, recording
+from hourhand.domain.jobs.waiting import WaitsFor
+from hourhand.domain.ticks.buckets import Entry
+
+_SUSPENDED = StatusIn(frozenset({JobStatus.PENDING, JobStatus.ENQUEUED}))
+
+
+def suspend(
+    job: Job,
+    *,
+    now: datetime,
+    actor: str,
+    entry: Entry,
+    sends_now: bool,
+    waits_for: WaitsFor | None,
+    reason: str,
+    payload_kept_until: datetime | None = None,
+) -> Transition:
+    """A run ends its invocation in order to wait; ``waits_for`` absent: it is due at once.
+
+    A run with the wake flag must not wait: what it waits for may be there already. One that is due
+    at once reads it in any case.
+    """
+    renewed = {"payload_kept_until": payload_kept_until} if payload_kept_until else {}
+    expect: dict[str, Condition] = {**owned(job), "not_cancelled": Absent("cancel_requested_at")}
+    if waits_for is not None:
+        expect["not_flagged"] = Absent("wake_flag")
+    move = Transition(
+        name="suspend",
+        job_id=job.id,
+        to=JobStatus.PENDING,
+        expect=expect,
+        sets={
+            **cleared(*LEASE_FIELDS, "progress", "wake_flag"),
+            **renewed,
+            "waits_for": waits_for,
+            "generation": job.generation + 1,
+            "attempt": 0,
+            "enqueued_at": now if sends_now else None,
+        },
+        entry=entry,
+    )
+    event = make_event(job, EventKind.SUSPENDED, now, JobStatus.PENDING, actor, reason)
+    return recording(move, job, event)
+
+
+def wake(
+    job: Job, *, now: datetime, actor: str, entry: Entry, sends_now: bool, reason: str
+) -> Transition:
+    """What a suspended run waits for is there: it is due now, as a new generation.
+
+    It names what the run waits for: a copy of the write that arrives late must not wake the run
+    from its next wait. Of that the generation is another.
+    """
+    status = JobStatus.ENQUEUED if sends_now else JobStatus.PENDING
+    move = Transition(
+        name="wake",
+        job_id=job.id,
+        to=status,
+        expect={
+            "status": _SUSPENDED,
+            "generation": same_generation(job),
+            "waits_as_read": Is("waits_for", job.waits_for),
+        },
+        sets={
+            "waits_for": None,
+            "generation": job.generation + 1,
+            "enqueued_at": now if sends_now else None,
+        },
+        entry=entry,
+    )
+    return recording(move, job, make_event(job, EventKind.WOKEN, now, status, actor, reason))
+
+
+def flag(job: Job) -> Transition:
+    """Something completed while the run is RUNNING: it must not suspend before it looked."""
+    return Transition(
+        name="flag",
+        job_id=job.id,
+        expect=owned(job),
+        sets={"wake_flag": True},
+    )
+
+
+def clear_flag(job: Job) -> Transition:
+    """The owner is about to read the journal again, after which it may suspend."""
+    return Transition(
+        name="clear_flag", job_id=job.id, expect=owned(job), sets=cleared("wake_flag")
+    )
+
+
+def keep_journal(job: Job) -> Transition:
+    """Every record of a redriven run was given the end that follows from its new deadline."""
+    return Transition(
+        name="keep_journal", job_id=job.id, expect=owned(job), sets=cleared("journal_ends")
+    )
+
+
+def restart(
+    job: Job,
+    *,
+    now: datetime,
+    actor: str,
+    entry: Entry,
+    sends_now: bool,
+    payload: Content,
+    payload_kept_until: datetime | None,
+) -> Transition:
+    """A run begins a new segment, with a new payload and an empty journal.
+
+    The next claim gives it a new deadline.
+    """
+    status = JobStatus.ENQUEUED if sends_now else JobStatus.PENDING
+    move = Transition(
+        name="restart",
+        job_id=job.id,
+        to=status,
+        expect={**owned(job), "not_cancelled": Absent("cancel_requested_at")},
+        sets={
+            **cleared(
+                *LEASE_FIELDS, "progress", "wake_flag", "journal_ends", "reset", "run_deadline"
+            ),
+            "segment": job.segment + 1,
+            "payload": payload,
+            "payload_kept_until": payload_kept_until,
+            "generation": job.generation + 1,
+            "attempt": 0,
+            "enqueued_at": now if sends_now else None,
+        },
+        entry=entry,
+    )
+    return recording(move, job, make_event(job, EventKind.RESTARTED, now, status, actor))
+
+
+def mark_compensated(job: Job, *, keep_until: datetime | None) -> Transition:
+    """The steps of a run that ended are about to be reversed: it cannot be redriven any more.
+
+    It names the round: a redrive that came first stands. The run is kept as long as its journal.
+    """
+    return Transition(
+        name="mark_compensated",
+        job_id=job.id,
+        expect={
+            "status": StatusIn(REDRIVABLE),
+            "round": Is("round", job.round),
+            "not_compensated": Absent("compensated_round"),
+        },
+        sets={
+            "compensated_round": job.round,
+            **({"keep_until": keep_until} if job.keep_until is not None and keep_until else {}),
+        },
+    )

@@ -1,0 +1,80 @@
+"""The built-in handler that reverses the steps of a run that ended."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+from hourhand.domain.durable.reversals import COMPENSATION
+from hourhand.domain.ids import canonical_json
+from hourhand.domain.jobs.run_times import DEFAULT_RUN
+from hourhand.handlers._errors import Suspended
+from hourhand.handlers._registry import Handler, Registry
+from hourhand.handlers.run_context import RunContext
+from hourhand.handlers.run_state import RunState
+from hourhand.ports.durable_run import ReversedRun
+
+
+def compensation_handler(find: Callable[[str], Handler]) -> Handler:
+    """Return the handler of compensations; ``find`` returns the handlers whose steps it reverses.
+
+    Raises `UnknownHandler`, as ``find``.
+    """
+
+    def compensate(context: RunContext, payload: dict) -> dict[str, Any]:  # type: ignore[type-arg]
+        """Reverse the steps of a run, the newest first."""
+        reversed_run = context.run.reverse(canonical_json(payload))
+        if reversed_run is None:
+            return {"run": payload["run"], "reversed": []}
+        reversals = _collect(context, find(reversed_run.job.handler), reversed_run)
+        done = []
+        for path, function in reversed(reversals):
+            if path in reversed_run.outcomes:
+                key, text = reversed_run.outcomes[path]
+                result = None if text is None else json.loads(text)
+                context.step_at(path, function, result, key)
+                done.append(path)
+        return {"run": payload["run"], "reversed": done}
+
+    return Registry().add(
+        COMPENSATION, compensate, run_timeout_seconds=int(DEFAULT_RUN.total_seconds())
+    )
+
+
+def _collect(
+    context: RunContext, handler: Handler, target: ReversedRun
+) -> list[tuple[str, Callable[[Any, str], Any]]]:
+    """Replay a run to the end of its journal; return the reversals that its steps registered."""
+    is_async = inspect.iscoroutinefunction(handler.function)
+    replayed = RunContext(
+        job_id=target.job.id,
+        run_at=target.job.run_at,
+        deadline=context.deadline,
+        tenant=target.job.tenant,
+        tags=dict(target.job.tags),
+        idempotency_key=target.job.idempotency_key,
+        logger=context.logger,
+        ends_at_monotonic=context.ends_at_monotonic,
+        monotonic=context.monotonic,
+        run=target.run,
+        limit_seconds=target.job.timeout_seconds,
+        state=RunState(is_async=is_async),
+    )
+    arguments = handler.arguments(target.payload_text)
+    # Its end was an error, or it was cancelled: it raises here what it raised there.
+    with suppress(Exception, Suspended):
+        value = handler.function(replayed, *arguments)
+        if inspect.isawaitable(value):
+            # A thread has one loop, and this one may have a loop already.
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(asyncio.run, _awaited(value)).result()
+    return replayed.state.reversals
+
+
+async def _awaited(value: Any) -> Any:
+    return await value

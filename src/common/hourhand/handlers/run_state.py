@@ -1,0 +1,114 @@
+"""What the contexts of one invocation of a durable run share: its lock, and how it was unwound."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from hourhand.domain.durable.calls import RunEnds, RunLost, Suspension, together
+from hourhand.domain.jobs.job import ErrorInfo
+from hourhand.handlers._errors import NoStepKey, Suspended
+
+T = TypeVar("T")
+
+CURRENT_STEP: ContextVar[str | None] = ContextVar("hourhand_step", default=None)
+"""The key of the step whose function runs."""
+
+
+class StepKeyPlaceholder:
+    """Stands for the key of a step among the arguments of ``ctx.step``, which replaces it."""
+
+    def __repr__(self) -> str:
+        return "<ctx.step_key>"
+
+    def __str__(self) -> str:
+        raise NoStepKey(
+            "ctx.step_key is known inside a step. Outside, hand it to ctx.step as an argument of "
+            "the function."
+        )
+
+    __format__ = __bytes__ = __hash__ = __eq__ = __add__ = __radd__ = __str__  # type: ignore[assignment]
+
+
+STEP_KEY = StepKeyPlaceholder()
+
+
+def step_key() -> str:
+    """Return the idempotency key of the step whose function runs. Raises `NoStepKey`."""
+    key = CURRENT_STEP.get()
+    if key is None:
+        raise NoStepKey("step_key() is known inside the function of a step.")
+    return key
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """The run begins again from the top with a new payload, as JSON text."""
+
+    payload_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Another worker has the run, or it ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The run was cancelled."""
+
+
+Unwinding = Suspension | Restart | Lost | Stopped | ErrorInfo
+"""Why a handler is unwound; an `ErrorInfo`: the run ends DEAD."""
+
+_FIRST = (ErrorInfo, Lost, Stopped, Restart)
+
+
+@dataclass(slots=True)
+class RunState:
+    """Shared by the context of an invocation and its branches.
+
+    Engine calls of branches take turns under ``lock``. ``active``: calls of an async handler that
+    neither ended nor wait for the others to end. ``reversals``: what the steps registered by
+    ``compensate``, in the order of the calls.
+    """
+
+    is_async: bool = False
+    unwindings: list[Unwinding] = field(default_factory=list)
+    reversals: list[tuple[str, Callable[[Any, str], Any]]] = field(default_factory=list)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    active: int = 0
+    idle: asyncio.Event | None = None
+
+    @property
+    def unwinding(self) -> Unwinding | None:
+        """Return why the handler was unwound; of several branches, what goes first."""
+        for kind in _FIRST:
+            for one in self.unwindings:
+                if isinstance(one, kind):
+                    return one
+        waits: Sequence[Suspension] = [u for u in self.unwindings if isinstance(u, Suspension)]
+        return together(waits) if waits else None
+
+    def ask(self, call: Callable[[], T]) -> T | ErrorInfo | Lost:
+        """Call the journal; return what ends the run instead of raising it."""
+        with self.lock:
+            try:
+                return call()
+            except RunEnds as ends:
+                return ends.error
+            except RunLost:
+                return Lost()
+
+    def unwind(self, why: Unwinding) -> Suspended:
+        """Note why the handler is unwound; return what to raise."""
+        self.unwindings.append(why)
+        return Suspended(_told(why))
+
+
+def _told(why: Any) -> str:
+    return f"{type(why).__name__}: the run ends this invocation"

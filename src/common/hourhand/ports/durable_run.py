@@ -1,0 +1,144 @@
+"""What the context of a durable handler calls: the journal of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from hourhand.domain.durable.calls import (
+    Failure,
+    StepOptions,
+    Suspension,
+    TimedOut,
+    Try,
+    Value,
+)
+from hourhand.domain.jobs.job import ErrorInfo, Job
+from hourhand.domain.jobs.retry import RetryPolicy
+
+
+class DurableRun(Protocol):
+    """The journal of a run in one invocation. One call at a time; calls of branches take turns.
+
+    Every method raises `RunEnds` where the run cannot go on, `RunLost` where another worker has
+    it, and `Unavailable`.
+    """
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run's job."""
+
+    @property
+    def segment(self) -> int:
+        """How often the run restarted."""
+
+    def path_of(self, path: str, aliases: tuple[str, ...]) -> str:
+        """Return the path under which a call is recorded: its own, or that of an older name."""
+
+    def step_key(self, path: str) -> str:
+        """Return the idempotency key of a step."""
+
+    def begin_step(
+        self, path: str, options: StepOptions, *, fits: bool
+    ) -> Value | Failure | Try | Suspension:
+        """Look a step up. ``fits``: whether the time that it may take is left.
+
+        The first new call of an invocation runs in any case.
+        """
+
+    def start_step(self, attempt: Try, options: StepOptions) -> Try | Value | Failure:
+        """Record that the function of a step is about to be called, for one that needs it."""
+
+    def end_step(self, attempt: Try, options: StepOptions, text: str) -> Value | Failure:
+        """Record a result; return what is recorded, which may be that of another worker."""
+
+    def fail_step(
+        self,
+        attempt: Try,
+        options: StepOptions,
+        error: ErrorInfo,
+        *,
+        policy: RetryPolicy,
+        delay: timedelta | None,
+        counts: bool,
+        fits: bool,
+    ) -> Try | Suspension | Failure | Value:
+        """Decide what follows a failed try, and record it where it must be.
+
+        ``delay``: instead of that of the policy. ``counts``: whether the try is counted.
+        """
+
+    def sleep(self, path: str, until: datetime | timedelta) -> timedelta | Suspension:
+        """Return how long to sleep in place, 0 if the time is over, or that the run suspends.
+
+        ``until``: a timedelta counts from the first call.
+        """
+
+    def wait_for_signal(
+        self, path: str, name: str, timeout: timedelta | None, *, has_default: bool
+    ) -> Value | TimedOut | Suspension:
+        """Return the payload of the next signal of this name."""
+
+    def open_callback(
+        self, path: str, timeout: timedelta | None, heartbeat: timedelta | None
+    ) -> str:
+        """Return the token of a callback: the same in every replay."""
+
+    def callback_result(self, path: str) -> Value | Failure | Suspension:
+        """Return how a callback was completed."""
+
+    def now(self, path: str) -> datetime:
+        """Return the time that was recorded at the first call."""
+
+    def version(self, path: str) -> int:
+        """Return 1 if the run takes a change of the code, 0 if it was past it before."""
+
+    def cursor(self, path: str) -> str | None:
+        """Return the last saved cursor, as JSON text."""
+
+    def save_cursor(self, path: str, text: str) -> None:
+        """Save a cursor."""
+
+    def before_restart(self) -> None:
+        """Mark the signals that this segment consumed, for the next one."""
+
+    def reverse(self, payload_text: str) -> ReversedRun | None:
+        """Open the run that a compensation reverses; ``None``: there is nothing to reverse."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReversedRun:
+    """A run that ended, for its compensation.
+
+    ``run`` replays its journal and writes nothing. ``outcomes``: of each step that may have to be
+    reversed, by its path, the key and the result; ``None``: the outcome is not known.
+    """
+
+    job: Job
+    payload_text: str
+    run: DurableRun
+    outcomes: Mapping[str, tuple[str, str | None]]
+
+
+class OpenedRun(DurableRun, Protocol):
+    """The journal of a run in one invocation, and its progress."""
+
+    @property
+    def new_records(self) -> int:
+        """How many records the invocation wrote."""
+
+    @property
+    def newest_token(self) -> int:
+        """The token of the newest record: of this invocation, or one before; 0 without one."""
+
+
+class OpensRuns(Protocol):
+    """Opens the journals of durable runs."""
+
+    def open(self, job: Job) -> OpenedRun:
+        """Return the journal of a RUNNING run, for its owner.
+
+        Raises `RunEnds` for one whose time is over, `RunLost`, `WrittenByNewer` and `Unavailable`.
+        """

@@ -1,0 +1,1 @@
+"""Durable runs: invocations over a journal, signals, callbacks, compensation, views."""

@@ -1,0 +1,128 @@
+"""Opens the journal of a run for an invocation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from hourhand.domain.durable.calls import RunEnds, RunLost
+from hourhand.domain.durable.records import (
+    MAX_RECORDS,
+    Journal,
+    Record,
+    RecordKind,
+    journal_prefix,
+    record_key,
+    record_of,
+)
+from hourhand.domain.durable.writes import Scope
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.run_times import DEFAULT_RUN, journal_end
+from hourhand.domain.jobs.transitions import keep_journal
+from hourhand.domain.side_items import SIGNAL_PREFIX, Compares, SideItem, SideItemUpdate
+from hourhand.domain.times import to_ms
+from hourhand.ports.job_store import Applied
+from hourhand.services.durable.invocation import Invocation
+from hourhand.services.durable.values import RunPorts
+
+PAGE = 1_000
+"""Items that are given a later end between two reads."""
+
+MAX_PAGES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class DurableRuns:
+    """Opens runs. Called by the owner of a run, after its claim or after it cleared the flag."""
+
+    ports: RunPorts
+
+    def open(self, job: Job) -> Invocation:
+        """Return an invocation over the journal of a RUNNING run.
+
+        Raises `RunEnds` for one whose time is over, `RunLost`, `WrittenByNewer` and `Unavailable`.
+        """
+        now = self.ports.clock.now()
+        deadline = job.run_deadline or now + DEFAULT_RUN
+        if deadline <= now:
+            raise RunEnds("RunTimeout", f"The run did not end by its deadline, {deadline}.")
+        keep_until = journal_end(deadline, job.retention_seconds)
+        scope = scope_of(job, keep_until)
+        if job.journal_ends is not None:
+            if job.journal_ends <= now:
+                raise RunEnds(
+                    "JournalExpired",
+                    "Records of the run may be gone, so a replay could repeat their effects. "
+                    "Submit a new job, or redrive with fresh: true.",
+                )
+            self._prolong(job, keep_until)
+        records = self.read(job)
+        journal = Journal(records, round_=job.round, resets=self.resets(job))
+        return Invocation(self.ports, job, journal, scope)
+
+    def read(self, job: Job) -> list[Record]:
+        """Read the records of a run's segment. Raises `RunEnds` beyond the largest journal."""
+        items = self.ports.side_items.query_items(
+            job.id, prefix=journal_prefix(job.segment), limit=MAX_RECORDS + 1
+        )
+        if len(items) > MAX_RECORDS:
+            raise RunEnds("JournalFull", f"The journal has more than {MAX_RECORDS:,} records.")
+        created_ms = to_ms(job.created_at)
+        return [
+            record
+            for record in map(record_of, items)
+            if record.created_ms == created_ms and record.kind is not RecordKind.RESET
+        ]
+
+    def resets(self, job: Job) -> dict[str, int]:
+        """Return the newest round in which each path was reset."""
+        if job.reset is None:
+            return {}
+        item = self.ports.side_items.read_item(
+            record_key(job.id, job.segment, RecordKind.RESET, job.reset)
+        )
+        return dict(item.numbers("fl")) if item is not None else {}
+
+    def _prolong(self, job: Job, keep_until: datetime) -> None:
+        """Give every item of a redriven run the end that follows from its new deadline."""
+        for prefix in (journal_prefix(job.segment), _value_prefix(job.segment), SIGNAL_PREFIX):
+            after: str | None = None
+            for _ in range(MAX_PAGES):
+                items = self.ports.side_items.query_items(
+                    job.id, prefix=prefix, after=after, limit=PAGE
+                )
+                for item in items:
+                    self._prolong_item(item, keep_until)
+                if len(items) < PAGE:
+                    break
+                after = items[-1].key.sort
+        for record in self.read(job):
+            if record.place is not None and record.place.startswith("journal/"):
+                self.ports.objects.mark_finished(record.place, keep_until)
+        if not isinstance(self.ports.jobs.transition(keep_journal(job)), Applied):
+            raise RunLost
+
+    def _prolong_item(self, item: SideItem, keep_until: datetime) -> None:
+        # Not one that TTL deletes meanwhile, or that is of an earlier job of this id.
+        created_ms = item.number("c") or 0
+        self.ports.side_items.write_item(
+            SideItemUpdate(
+                key=item.key, expect=(Compares("c", "=", created_ms),), keep_until=keep_until
+            )
+        )
+
+
+def scope_of(job: Job, keep_until: datetime) -> Scope:
+    """Return whose records the owner of a run writes."""
+    return Scope(
+        run_id=job.id,
+        created_ms=to_ms(job.created_at),
+        segment=job.segment,
+        round=job.round,
+        token=job.token,
+        keep_until=keep_until,
+    )
+
+
+def _value_prefix(segment: int) -> str:
+    return f"V{segment or ''}#"

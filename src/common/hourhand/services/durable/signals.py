@@ -1,0 +1,90 @@
+"""Signals for runs, as callers send them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hourhand.domain.durable.records import VALUE_BYTES
+from hourhand.domain.durable.signals import put_signal
+from hourhand.domain.durable.writes import Scope
+from hourhand.domain.errors import NotDurable, NotFound, RunEnded
+from hourhand.domain.ids import content_hash
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.run_times import DEFAULT_RUN, journal_end
+from hourhand.domain.jobs.waiting import WaitKind
+from hourhand.ports.handler_directory import HandlerDirectory
+from hourhand.services.durable.completions import Completer
+from hourhand.services.durable.runs import scope_of
+from hourhand.services.durable.values import RunPorts, require_size
+
+
+@dataclass(frozen=True, slots=True)
+class SignalService:
+    """Takes signals for runs.
+
+    A call is acknowledged once the signal is recorded and the run is woken. So a call that failed
+    can be repeated under the same signal id.
+    """
+
+    ports: RunPorts
+    completer: Completer
+    handlers: HandlerDirectory
+
+    def send(self, job_id: str, name: str, signal_id: str | None, payload_text: str) -> None:
+        """Record a signal, unless its id is known, and wake the run.
+
+        Raises `NotFound`, `NotDurable`, `RunEnded`, `TooLarge` and `Unavailable`.
+        """
+        require_size("payload", payload_text)
+        scope = scope_at(self._require_run(job_id), self.ports)
+        text, place = self._kept(scope, payload_text)
+        update = put_signal(
+            job_id,
+            scope.created_ms,
+            name,
+            signal_id or self.ports.randomness.nonce(),
+            at=self.ports.clock.now(),
+            text=text,
+            place=place,
+            keep_until=scope.keep_until,
+        )
+        self.ports.side_items.write_item(update)
+        # Also for an id that is known: the call that recorded it may have died before this.
+        self.completer.complete(job_id, WaitKind.SIGNAL, name)
+
+    def _require_run(self, job_id: str) -> Job:
+        job = self.ports.jobs.get(job_id)
+        if job is None:
+            raise NotFound(f"There is no job {job_id}.")
+        require_durable(job, self.handlers)
+        if job.status.is_final:
+            raise RunEnded(f"The run {job_id} is {job.status}; it takes no signals any more.")
+        return job
+
+    def _kept(self, scope: Scope, text: str) -> tuple[str | None, str | None]:
+        """Return the text of a payload for its record, or the key of its object."""
+        if len(text.encode()) <= VALUE_BYTES:
+            return text, None
+        key = f"journal/{scope.run_id}/{content_hash('signal', text)}"
+        self.ports.objects.put(key, text)
+        self.ports.objects.mark_finished(key, scope.keep_until)
+        return None, key
+
+
+def require_durable(job: Job, handlers: HandlerDirectory) -> None:
+    """Refuse a job that is no durable run. Raises `NotDurable`.
+
+    A run that was claimed before says so itself: a deployment may have removed its handler since.
+    """
+    info = handlers.find(job.handler)
+    if not job.is_durable_run and (info is None or not info.is_durable):
+        raise NotDurable(f"The handler {job.handler} of job {job.id} is not durable.")
+
+
+def scope_at(job: Job, ports: RunPorts) -> Scope:
+    """Return whose items a caller writes beside a run, and until when they are kept.
+
+    A run that was not claimed yet has no deadline.
+    """
+    deadline = job.run_deadline or max(ports.clock.now(), job.run_at) + DEFAULT_RUN
+    return scope_of(job, journal_end(deadline, job.retention_seconds))

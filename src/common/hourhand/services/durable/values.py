@@ -1,0 +1,95 @@
+"""Results of calls: in their records, in items beside them, or in the bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hourhand.domain.durable.records import INLINE_BYTES, VALUE_BYTES, Record, value_key
+from hourhand.domain.durable.writes import Scope
+from hourhand.domain.errors import FieldError, TooLarge
+from hourhand.domain.ids import content_hash
+from hourhand.domain.jobs.job import MAX_CONTENT_BYTES
+from hourhand.domain.side_items import SideItemUpdate, Stored
+from hourhand.ports.clock import Clock
+from hourhand.ports.durable_run import ReversedRun
+from hourhand.ports.job_store import JobStore
+from hourhand.ports.object_store import ObjectStore
+from hourhand.ports.randomness import Randomness
+from hourhand.ports.side_item_store import SideItemStore
+from hourhand.ports.telemetry import Telemetry
+
+_IN_ITEM = "#"
+"""How the place of a result begins that is in an item; the rest names its writer."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPorts:
+    """The ports that durable runs work with. Those of a worker retry their calls.
+
+    ``open_reversed``: opens the run that a compensation is of, in a worker.
+    """
+
+    jobs: JobStore
+    side_items: SideItemStore
+    objects: ObjectStore
+    clock: Clock
+    randomness: Randomness
+    telemetry: Telemetry
+    open_reversed: Callable[[str], ReversedRun | None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Keeps results of a run, and finds them again.
+
+    A large one is written before the record that names it, under a key that names its writer. So
+    a record never names a result that is missing, and no other worker replaces it.
+    """
+
+    ports: RunPorts
+    scope: Scope
+
+    def keep(self, path: str, text: str, writer: str = "") -> dict[str, Stored | None]:
+        """Keep a text; return the attributes of the record that say where it is.
+
+        ``writer``: who writes it, if that is not the owner of the run.
+        """
+        size = len(text.encode())
+        if size <= INLINE_BYTES:
+            return {"r": text}
+        scope = self.scope
+        writer = writer or str(scope.token)
+        if size <= VALUE_BYTES:
+            self.ports.side_items.write_item(
+                SideItemUpdate(
+                    key=value_key(scope.run_id, scope.segment, path, writer),
+                    sets={"c": scope.created_ms, "r": text},
+                    keep_until=scope.keep_until,
+                )
+            )
+            return {"vr": f"{_IN_ITEM}{writer}", "vs": size}
+        name = content_hash(str(scope.segment), path, writer, text)
+        key = f"journal/{scope.run_id}/{name}"
+        self.ports.objects.put(key, text)
+        self.ports.objects.mark_finished(key, scope.keep_until)
+        return {"vr": key, "vs": size}
+
+    def text_of(self, record: Record) -> str | None:
+        """Return the text of a record; ``None`` if it is gone."""
+        if record.place is None:
+            return record.text
+        if not record.place.startswith(_IN_ITEM):
+            return self.ports.objects.get(record.place)
+        writer = record.place.removeprefix(_IN_ITEM)
+        key = value_key(self.scope.run_id, self.scope.segment, record.path, writer)
+        item = self.ports.side_items.read_item(key)
+        return None if item is None else item.text("r")
+
+
+def require_size(field: str, text: str) -> None:
+    """Refuse what is larger than any payload or result. Raises `TooLarge`."""
+    size = len(text.encode())
+    if size > MAX_CONTENT_BYTES:
+        message = f"is {size:,} bytes of JSON; at most {MAX_CONTENT_BYTES:,} are allowed"
+        raise TooLarge(f"The {field} is too large.", errors=(FieldError(field, message),))

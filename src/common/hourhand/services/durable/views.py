@@ -1,0 +1,164 @@
+"""What callers see of a run: its recorded calls, and its journal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from hourhand.domain.durable.calls import RunEnds
+from hourhand.domain.durable.records import KIND_NAMES, Record, RecordKind, RecordOutcome, sleeps
+from hourhand.domain.errors import NotFound, WrongState
+from hourhand.domain.ids import content_hash
+from hourhand.domain.jobs.job import ErrorInfo, Job
+from hourhand.domain.jobs.pauses import parked_for
+from hourhand.domain.jobs.waiting import WaitKind
+from hourhand.domain.times import from_ms, to_ms
+from hourhand.ports.handler_directory import HandlerDirectory
+from hourhand.services.cursors import seal, unseal
+from hourhand.services.durable.runs import DurableRuns
+from hourhand.services.durable.signals import require_durable, scope_at
+from hourhand.services.durable.values import Values
+from hourhand.services.jobs.payload_store import PayloadStore
+
+_STATUSES = {
+    RecordOutcome.STARTED: "running",
+    RecordOutcome.RETRYING: "retrying",
+    RecordOutcome.WAITING: "waiting",
+    RecordOutcome.SUCCEEDED: "succeeded",
+    RecordOutcome.FAILED: "failed",
+    RecordOutcome.TIMED_OUT: "failed",
+}
+_TIMED_OUT = ErrorInfo(type="SignalTimeout", message="No signal came in time.", retryable=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepView:
+    """A recorded call. ``result_text`` absent: none is shown."""
+
+    path: str
+    kind: str
+    status: str
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    until: datetime | None = None
+    attempts: int = 0
+    result_text: str | None = None
+    error: ErrorInfo | None = None
+    is_private: bool = False
+    is_compensated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StepViews:
+    """A page of the calls of a run, oldest first, and how many have each status in all."""
+
+    steps: tuple[StepView, ...]
+    summary: Mapping[str, int]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class JournalView:
+    """A page of a journal; each record with its result, ``None`` where it is omitted."""
+
+    job: Job
+    payload_text: str
+    records: tuple[tuple[Record, str | None], ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunViews:
+    """Reads runs for callers. Every page reads the whole journal: 1 read unit for each 4 KB."""
+
+    runs: DurableRuns
+    handlers: HandlerDirectory
+    contents: PayloadStore
+
+    def steps(self, job_id: str, *, limit: int, cursor: str | None) -> StepViews:
+        """Return a page of the calls of a run. Raises `NotFound`, `NotDurable`, `InvalidInput`."""
+        job = self._require(job_id)
+        now = self.runs.ports.clock.now()
+        records = self._records(job)
+        steps = [_step(record, now) for record in records] + _awaited(job, records)
+        summary = Counter(step.status for step in steps)
+        start = _start(job_id, "steps", cursor)
+        page = tuple(steps[start : start + limit])
+        return StepViews(page, summary, _next(job_id, "steps", start + len(page), len(steps)))
+
+    def journal(self, job_id: str, *, limit: int, cursor: str | None) -> JournalView:
+        """Return a page of a journal with its results. Raises as `steps`."""
+        job = self._require(job_id)
+        records = self._records(job)
+        start = _start(job_id, "journal", cursor)
+        page = records[start : start + limit]
+        values = Values(self.runs.ports, scope_at(job, self.runs.ports))
+        shown = tuple((one, None if one.is_private else values.text_of(one)) for one in page)
+        payload = self.contents.read(job.id, job.payload) or "null"
+        end = _next(job_id, "journal", start + len(page), len(records))
+        return JournalView(job, payload, shown, end)
+
+    def _require(self, job_id: str) -> Job:
+        job = self.runs.ports.jobs.get(job_id)
+        if job is None:
+            raise NotFound(f"There is no job {job_id}.")
+        require_durable(job, self.handlers)
+        return job
+
+    def _records(self, job: Job) -> list[Record]:
+        try:
+            records = self.runs.read(job)
+        except RunEnds as ends:
+            raise WrongState(ends.error.message) from None
+        return sorted(records, key=lambda record: record.order)
+
+
+def _step(record: Record, now: datetime) -> StepView:
+    status = _STATUSES[record.outcome]
+    if sleeps(record) and (record.until_ms or 0) <= to_ms(now):
+        status = "succeeded"
+    is_failure = record.outcome in {RecordOutcome.FAILED, RecordOutcome.RETRYING}
+    error = record.error if is_failure else None
+    if record.outcome is RecordOutcome.TIMED_OUT:
+        error = _TIMED_OUT
+    has_result = record.outcome is RecordOutcome.SUCCEEDED and not record.is_private
+    return StepView(
+        path=record.path,
+        kind=KIND_NAMES[record.kind],
+        status=status,
+        started_at=_time(record.began_ms),
+        finished_at=_time(record.ended_ms),
+        until=_time(record.until_ms),
+        attempts=record.count,
+        result_text=record.text if has_result or record.kind is RecordKind.CURSOR else None,
+        error=error,
+        is_private=record.is_private,
+        is_compensated=record.is_compensated,
+    )
+
+
+def _awaited(job: Job, records: Sequence[Record]) -> list[StepView]:
+    """Return the wait without a record that a run is in: one without a time is not recorded."""
+    waiting = parked_for(job)
+    if waiting is None or waiting.kind is not WaitKind.SIGNAL or waiting.name is None:
+        return []
+    if any(r.outcome is RecordOutcome.WAITING and r.waits_for[1:] == waiting.name for r in records):
+        return []
+    return [StepView(path=waiting.name, kind="wait", status="waiting", started_at=waiting.since)]
+
+
+def _time(ms: int | None) -> datetime | None:
+    return None if ms is None else from_ms(ms)
+
+
+def _start(job_id: str, listing: str, cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    (start,) = unseal(cursor, content_hash(listing, job_id), (int,))
+    return max(int(start), 0)
+
+
+def _next(job_id: str, listing: str, end: int, total: int) -> str | None:
+    return seal((end,), content_hash(listing, job_id)) if end < total else None

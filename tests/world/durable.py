@@ -1,0 +1,68 @@
+"""Durable handlers in a simulated world: functions over a `RunContext`, in one thread."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from hourhand.domain.jobs.job import Job
+from hourhand.handlers import Handler, Snooze, StopSignal, Suspended, result_text
+from hourhand.ports.clock import Clock
+from hourhand.ports.handler_directory import HandlerInfo
+from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.worker import Raised, Returned, error_info, finished_call, job_context, run_context
+from tests.world.runs import Behaviour
+from tests.world.world import World
+
+WEEK = 7 * 86_400
+DURABLE = HandlerInfo(name="greet", run_timeout_seconds=WEEK)
+
+
+def durable_world(**options: Any) -> World:
+    """Return a world whose one handler is durable."""
+    return World(handlers=(DURABLE,), **options)
+
+
+def durable(function: Callable[[Any], Any], clock: Clock) -> Behaviour:
+    """Return what a worker does whose durable handler is ``function``; it takes the context."""
+    handler = Handler(name="greet", function=function, run_timeout_seconds=WEEK)
+
+    def behave(job: Job, pulse: Pulse) -> Finished:
+        context = job_context(
+            job, None, _Stop(clock), clock=clock, logger=logging.getLogger("tests")
+        )
+        opened = run_context(context, handler, pulse)
+        if isinstance(opened, Finished):
+            return opened
+        try:
+            value = function(opened)
+            if inspect.isawaitable(value):
+                value = asyncio.run(_awaited(value))
+            ended: Returned | Raised = Returned(result_text(value))
+        except Suspended:
+            ended = Returned("null")
+        except Exception as error:  # noqa: BLE001 - whatever a handler raises is its failure
+            wish = error if isinstance(error, Snooze) else None
+            ended = Raised(error_info(error), wish)
+        return finished_call(ended, opened, None)
+
+    return behave
+
+
+async def _awaited(value: Any) -> Any:
+    return await value
+
+
+class _Stop(StopSignal):
+    """Waits by the clock of the world."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def wait(self, seconds: float | None = None) -> bool:
+        self._clock.sleep(seconds or 0)
+        return bool(self)
