@@ -9,11 +9,19 @@ from collections.abc import Callable
 from typing import Any
 
 from hourhand.domain.jobs.job import Job
-from hourhand.handlers import Handler, Snooze, StopSignal, Suspended, result_text
+from hourhand.handlers import Handler, Registry, Snooze, StopSignal, Suspended, result_text
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
-from hourhand.worker import Raised, Returned, error_info, finished_call, job_context, run_context
+from hourhand.worker import (
+    Raised,
+    Returned,
+    error_info,
+    finished_call,
+    handler_of,
+    job_context,
+    run_context,
+)
 from tests.world.runs import Behaviour
 from tests.world.world import World
 
@@ -28,28 +36,32 @@ def durable_world(**options: Any) -> World:
 
 def durable(function: Callable[[Any], Any], clock: Clock) -> Behaviour:
     """Return what a worker does whose durable handler is ``function``; it takes the context."""
-    handler = Handler(name="greet", function=function, run_timeout_seconds=WEEK)
+    registered = Registry().add("greet", function, run_timeout_seconds=WEEK)
 
     def behave(job: Job, pulse: Pulse) -> Finished:
+        handler = handler_of(job, lambda _name: registered)
         context = job_context(
             job, None, _Stop(clock), clock=clock, logger=logging.getLogger("tests")
         )
         opened = run_context(context, handler, pulse)
         if isinstance(opened, Finished):
             return opened
-        try:
-            value = function(opened)
-            if inspect.isawaitable(value):
-                value = asyncio.run(_awaited(value))
-            ended: Returned | Raised = Returned(result_text(value))
-        except Suspended:
-            ended = Returned("null")
-        except Exception as error:  # noqa: BLE001 - whatever a handler raises is its failure
-            wish = error if isinstance(error, Snooze) else None
-            ended = Raised(error_info(error), wish)
-        return finished_call(ended, opened, None)
+        return finished_call(_call(handler, opened, job.payload.text or "null"), opened, None)
 
     return behave
+
+
+def _call(handler: Handler, context: Any, payload_text: str) -> Returned | Raised:
+    try:
+        value = handler.function(context, *handler.arguments(payload_text))
+        if inspect.isawaitable(value):
+            value = asyncio.run(_awaited(value))
+        return Returned(result_text(value))
+    except Suspended:
+        return Returned("null")
+    except Exception as error:  # noqa: BLE001 - whatever a handler raises is its failure
+        wish = error if isinstance(error, Snooze) else None
+        return Raised(error_info(error), wish)
 
 
 async def _awaited(value: Any) -> Any:

@@ -41,6 +41,7 @@ from hourhand.cli.options import (
 from hourhand.cli.project import FILE, TABLE, project_handlers
 from hourhand.cli.resweep import resweep
 from hourhand.cli.rollback.command import rollback
+from hourhand.cli.runs.commands import runs
 from hourhand.cli.schedules.commands import schedules
 from hourhand.cli.stats import stats
 from hourhand.domain.errors import HourhandError
@@ -168,6 +169,7 @@ app.add_typer(schedules, rich_help_panel=WORK)
 app.add_typer(calendars, rich_help_panel=WORK)
 app.add_typer(dead_letters, rich_help_panel=WORK)
 app.add_typer(handlers, rich_help_panel=WORK)
+app.add_typer(runs, rich_help_panel=WORK)
 app.add_typer(limits, rich_help_panel=WORK)
 app.command(rich_help_panel=WORK)(stats)
 app.command(rich_help_panel=WORK)(console)

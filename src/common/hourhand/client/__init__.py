@@ -41,6 +41,14 @@ from hourhand.answers.jobs import (
     WaitsFor,
 )
 from hourhand.answers.limits import ChangedLimit, JobOfLimit, Limit, LimitSummary
+from hourhand.answers.runs import (
+    Accepted,
+    JournalPage,
+    JournalRecord,
+    RedrivePlan,
+    Step,
+    StepPage,
+)
 from hourhand.answers.schedules import (
     Backfill,
     BackfillReport,
@@ -73,13 +81,23 @@ from hourhand.answers.system import (
 )
 from hourhand.client._async_client import (
     AsyncCalendars,
+    AsyncCallbacks,
     AsyncClient,
     AsyncLimits,
+    AsyncRuns,
     AsyncSchedules,
     AsyncSubmitStream,
 )
 from hourhand.client._authorisation import Authorise, Bearer, NoAuth, Signature, Token
-from hourhand.client._client import Calendars, Client, Limits, Schedules, SubmitStream
+from hourhand.client._client import (
+    Calendars,
+    Callbacks,
+    Client,
+    Limits,
+    Runs,
+    Schedules,
+    SubmitStream,
+)
 from hourhand.client._default import default_client, use
 from hourhand.client._endpoint import Auth, Endpoint, find_authorisation, find_endpoint
 from hourhand.client._errors import (
@@ -105,9 +123,12 @@ from hourhand.client._submissions import Fate, Submission, SubmitProgress, Submi
 
 __all__ = [
     "KEEP",
+    "Accepted",
     "AsyncCalendars",
+    "AsyncCallbacks",
     "AsyncClient",
     "AsyncLimits",
+    "AsyncRuns",
     "AsyncSchedules",
     "AsyncSubmitStream",
     "Attempt",
@@ -123,6 +144,7 @@ __all__ = [
     "BulkReport",
     "Calendar",
     "Calendars",
+    "Callbacks",
     "ChangedLimit",
     "Client",
     "ClientError",
@@ -150,6 +172,8 @@ __all__ = [
     "Job",
     "JobOfLimit",
     "JobSummary",
+    "JournalPage",
+    "JournalRecord",
     "LatenessStats",
     "Lease",
     "Limit",
@@ -167,8 +191,10 @@ __all__ = [
     "Progress",
     "QueueStats",
     "RecentRun",
+    "RedrivePlan",
     "Resweep",
     "Retry",
+    "Runs",
     "Schedule",
     "ScheduleEffect",
     "ScheduleKeep",
@@ -178,6 +204,8 @@ __all__ = [
     "ServerFailed",
     "Signature",
     "Stats",
+    "Step",
+    "StepPage",
     "Submission",
     "SubmitProgress",
     "SubmitStream",

@@ -27,6 +27,7 @@ from hourhand.client._operations import (
     _jobs,
     _limits,
     _many,
+    _runs,
     _schedules,
     _system,
 )
@@ -86,6 +87,34 @@ class AsyncLimits:
     free = awaiting(_limits.free)
 
 
+class AsyncRuns:
+    """Durable runs: ``client.runs``."""
+
+    def __init__(self, session: Session, connection: AwaitingConnection) -> None:
+        """Belong to a client."""
+        self._session = session
+        self._connection = connection
+
+    steps = iterating_async(_runs.steps)
+    signal = awaiting(_runs.signal)
+    journal = awaiting(_runs.journal)
+    redrive = awaiting(_runs.redrive)
+    plan_redrive = awaiting(_runs.plan_redrive)
+
+
+class AsyncCallbacks:
+    """Callbacks of durable runs, by their tokens: ``client.callbacks``."""
+
+    def __init__(self, session: Session, connection: AwaitingConnection) -> None:
+        """Belong to a client."""
+        self._session = session
+        self._connection = connection
+
+    succeed = awaiting(_runs.succeed)
+    fail = awaiting(_runs.fail)
+    heartbeat = awaiting(_runs.heartbeat)
+
+
 class AsyncClient:
     """Submits and operates jobs over the HTTP API, in one event loop.
 
@@ -130,6 +159,8 @@ class AsyncClient:
         self.schedules = AsyncSchedules(self._session, self._connection)
         self.calendars = AsyncCalendars(self._session, self._connection)
         self.limits = AsyncLimits(self._session, self._connection)
+        self.runs = AsyncRuns(self._session, self._connection)
+        self.callbacks = AsyncCallbacks(self._session, self._connection)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.endpoint!r})"

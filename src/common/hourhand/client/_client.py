@@ -27,13 +27,14 @@ from hourhand.client._operations import (
     _jobs,
     _limits,
     _many,
+    _runs,
     _schedules,
     _system,
 )
 from hourhand.client._steps import Session
 from hourhand.ports.clock import Clock
 
-__all__ = ["Calendars", "Client", "Schedules", "SubmitStream"]
+__all__ = ["Calendars", "Callbacks", "Client", "Runs", "Schedules", "SubmitStream"]
 
 
 class Schedules:
@@ -86,6 +87,34 @@ class Limits:
     free = blocking(_limits.free)
 
 
+class Runs:
+    """Durable runs: ``client.runs``."""
+
+    def __init__(self, session: Session, connection: BlockingConnection) -> None:
+        """Belong to a client."""
+        self._session = session
+        self._connection = connection
+
+    steps = iterating(_runs.steps)
+    signal = blocking(_runs.signal)
+    journal = blocking(_runs.journal)
+    redrive = blocking(_runs.redrive)
+    plan_redrive = blocking(_runs.plan_redrive)
+
+
+class Callbacks:
+    """Callbacks of durable runs, by their tokens: ``client.callbacks``."""
+
+    def __init__(self, session: Session, connection: BlockingConnection) -> None:
+        """Belong to a client."""
+        self._session = session
+        self._connection = connection
+
+    succeed = blocking(_runs.succeed)
+    fail = blocking(_runs.fail)
+    heartbeat = blocking(_runs.heartbeat)
+
+
 class Client:
     """Submits and operates jobs over the HTTP API; safe for threads.
 
@@ -130,6 +159,8 @@ class Client:
         self.schedules = Schedules(self._session, self._connection)
         self.calendars = Calendars(self._session, self._connection)
         self.limits = Limits(self._session, self._connection)
+        self.runs = Runs(self._session, self._connection)
+        self.callbacks = Callbacks(self._session, self._connection)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.endpoint!r})"

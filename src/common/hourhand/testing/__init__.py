@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hourhand.testing.fake_hourhand import FakeHourhand
     from hourhand.testing.inline_runner import Run
     from hourhand.testing.installation import GoesRound
+    from hourhand.testing.replays import Replay, ReplayMismatch, replay
 
 __all__ = [
     "ACTOR",
@@ -36,6 +37,8 @@ __all__ = [
     "FakeHourhand",
     "Faults",
     "GoesRound",
+    "Replay",
+    "ReplayMismatch",
     "Run",
     "When",
     "make_content",
@@ -47,14 +50,18 @@ __all__ = [
     "make_message",
     "make_outgoing",
     "make_record",
+    "replay",
 ]
 
 # Looked up when first used: a test of a store needs neither the wiring nor the client's httpx.
 _LATER = {
     "FakeHourhand": "hourhand.testing.fake_hourhand",
     "GoesRound": "hourhand.testing.installation",
+    "Replay": "hourhand.testing.replays",
+    "ReplayMismatch": "hourhand.testing.replays",
     "Run": "hourhand.testing.inline_runner",
     "make_context": "hourhand.testing.contexts",
+    "replay": "hourhand.testing.replays",
 }
 
 

@@ -128,6 +128,14 @@ SIDE_KEYS = {
     Kind.RATE: SideKey("m.digest.0", "M"),
     Kind.UNIQUE_KEY: SideKey("n.digest", "N"),
     Kind.DEBOUNCE: SideKey("job-1", "B"),
+    Kind.STEP: SideKey("job-1", "R#scharge"),
+    Kind.WAIT: SideKey("job-1", "R#wapproved"),
+    Kind.CALLBACK: SideKey("job-1", "R#kpaid"),
+    Kind.CURSOR: SideKey("job-1", "R#trows"),
+    Kind.CHANGE: SideKey("job-1", "R#vtwo-couriers"),
+    Kind.RESET: SideKey("job-1", "R#znonce"),
+    Kind.VALUE: SideKey("job-1", "V#charge#1"),
+    Kind.SIGNAL: SideKey("job-1", "S#approved#1"),
 }
 
 

@@ -255,6 +255,10 @@ class Journal:
         """Return the records that count in this round, oldest first."""
         return sorted(filter(self._counts, self._all.values()), key=lambda record: record.order)
 
+    def unvisited(self) -> list[str]:
+        """Return the paths of the records in force that no call came to."""
+        return [r.path for r in self.records() if (r.kind, r.path) not in self._visited]
+
     def newest_index(self, token: int) -> int:
         """Return the highest number of a record of an invocation; 0 if it wrote none."""
         return max((r.index for r in self._all.values() if r.token == token), default=0)

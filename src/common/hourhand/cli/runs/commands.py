@@ -1,0 +1,137 @@
+"""``hourhand runs``: its verbs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hourhand.answers.jobs import Job
+from hourhand.answers.runs import Accepted, RedrivePlan, Step
+from hourhand.cli.completing import job_ids
+from hourhand.cli.exits import REFUSED
+from hourhand.cli.helping import Noun
+from hourhand.cli.options import DEFAULT_LIMIT, AllOption, LimitOption
+from hourhand.cli.session import Session
+from hourhand.cli.verbs import verb
+
+runs = Noun(
+    name="runs",
+    help="Show the steps of durable runs, send them signals, and run parts of them again.",
+)
+
+RunId = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN", help="ID of the run's job.", show_default=False, autocompletion=job_ids
+    ),
+]
+
+
+@runs.command("steps")
+@verb(example="hourhand runs steps 01k2v8r3t5w7x9y1z3b5d", prints=(Step,))
+def list_steps(
+    session: Session,
+    id: RunId,  # noqa: A002 (the argument's name)
+    limit: LimitOption = DEFAULT_LIMIT,
+    all: AllOption = False,  # noqa: A002 (the flag's name)
+) -> None:
+    """List the steps and waits of a run, in the order in which they were recorded."""
+    from hourhand.cli.runs.showing import list_found
+
+    list_found(session, id, None if all else limit)
+
+
+@runs.command("signal")
+@verb(
+    example="""hourhand runs signal 01k2v8r3t5w7x9y1z3b5d approved --payload '{"by": "Ann"}'""",
+    changes=True,
+    prints=(Accepted,),
+)
+def send_signal(
+    session: Session,
+    id: RunId,  # noqa: A002 (the argument's name)
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the signal.", show_default=False)
+    ],
+    payload: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help="Payload of the signal. Default: null."),
+    ] = None,
+    signal_id: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            metavar="ID",
+            help="ID of the signal. The same ID again changes nothing. Default: a new one.",
+        ),
+    ] = None,
+) -> None:
+    """Send a signal to a run. A run that waits for it continues at once.
+
+    A signal that comes before the run waits for it is kept until then.
+    """
+    from hourhand.cli.runs.showing import payload_of
+
+    accepted = session.client.runs.signal(id, name, payload_of(payload), id=signal_id)
+    if session.is_json:
+        session.print_json(accepted.raw)
+        return
+    session.remark(f"The run {id} got the signal {name}.")
+
+
+@runs.command("journal")
+@verb(example="hourhand runs journal 01k2v8r3t5w7x9y1z3b5d > journal.json")
+def export_journal(session: Session, id: RunId) -> None:  # noqa: A002 (the argument's name)
+    """Print the journal of a run as JSON, for hourhand.testing.replay.
+
+    It has no secrets of callbacks and no private results.
+    """
+    session.print_json(session.client.runs.journal(id))
+
+
+@runs.command("redrive")
+@verb(
+    example="hourhand runs redrive 01k2v8r3t5w7x9y1z3b5d --from transform --dry-run",
+    codes={REFUSED: "the run goes on, was compensated, or has no call of this path"},
+    changes=True,
+    prints=(Job, RedrivePlan),
+)
+def redrive_run(
+    session: Session,
+    id: RunId,  # noqa: A002 (the argument's name)
+    paths: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from",
+            metavar="PATH",
+            help="Path of a call that runs again, with all below a branch of that name. May be "
+            "given several times. Default: only the calls that failed.",
+        ),
+    ] = None,
+    fresh: Annotated[
+        bool,
+        typer.Option(
+            "--fresh", help="Run everything again, with an empty journal and new step keys."
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print which calls would run again, and change nothing."),
+    ] = False,
+) -> None:
+    """Run a durable run again from where it failed, or from named calls.
+
+    With --from it works on any run that ended, also on one that succeeded.
+    """
+    if dry_run and not paths:
+        raise typer.BadParameter("needs --from", param_hint="--dry-run")
+    if fresh and paths:
+        raise typer.BadParameter("cannot be given together with --from", param_hint="--fresh")
+    from hourhand.cli.jobs.showing import show_changed
+    from hourhand.cli.runs.showing import show_plan
+
+    if dry_run:
+        show_plan(session, session.client.runs.plan_redrive(id, paths or ()))
+        return
+    show_changed(session, session.client.runs.redrive(id, paths=paths or None, fresh=fresh))

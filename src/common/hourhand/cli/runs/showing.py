@@ -1,0 +1,85 @@
+"""The output of ``hourhand runs``: a table of steps, and the plan of a redrive."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import RenderableType
+
+from hourhand.cli.output.harmless import cell
+from hourhand.cli.output.tables import Column
+from hourhand.cli.output.times import NOTHING
+from hourhand.cli.session import Session
+
+if TYPE_CHECKING:
+    from hourhand.client import RedrivePlan, Step
+
+COLUMNS = (
+    Column("PATH", is_whole=True),
+    Column("KIND", rank=2),
+    Column("STATUS"),
+    Column("TRIES", is_number=True, rank=3),
+    Column("STARTED", rank=1),
+    Column("RESULT", rank=4),
+)
+MAX_RESULT_CHARACTERS = 60
+
+
+def list_found(session: Session, run_id: str, limit: int | None) -> None:
+    """Print the steps of a run as they arrive."""
+    found = session.client.runs.steps(run_id, limit=None if limit is None else limit + 1)
+    session.print_list(found, limit, partial(_table, session), none="The run has no steps yet.")
+
+
+def show_plan(session: Session, plan: RedrivePlan) -> None:
+    """Print which calls a redrive would run again."""
+    if session.is_json:
+        session.print_json(plan.raw)
+        return
+    for path in plan.reset:
+        session.print(cell(f"runs again  {path}"))
+    for path in plan.kept:
+        session.print(cell(f"stays       {path}", "dim"))
+
+
+def payload_of(text: str | None) -> Any:
+    """Return the value of ``--payload``."""
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"is not JSON: {error}", param_hint="--payload") from None
+
+
+def _table(session: Session, steps: Sequence[Step]) -> RenderableType:
+    return session.table(COLUMNS, [_row(session, step) for step in steps], without_empty=True)
+
+
+def _row(session: Session, step: Step) -> tuple[str, ...]:
+    return (
+        step.path,
+        step.kind,
+        step.status,
+        str(step.attempts),
+        NOTHING if step.started_at is None else session.times.short(step.started_at),
+        _told(step),
+    )
+
+
+def _told(step: Step) -> str:
+    if step.error is not None:
+        text = f"{step.error.type}: {step.error.message}"
+    elif step.private:
+        text = "private"
+    elif step.result is None:
+        text = ""
+    else:
+        text = json.dumps(step.result)
+    if len(text) <= MAX_RESULT_CHARACTERS:
+        return text
+    return text[: MAX_RESULT_CHARACTERS - 3] + "..."

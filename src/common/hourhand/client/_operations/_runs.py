@@ -1,0 +1,127 @@
+"""Durable runs: their steps and journals, signals, callbacks, and redrives of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hourhand.answers.jobs import Job
+from hourhand.answers.runs import Accepted, JournalPage, JournalRecord, RedrivePlan, Step
+from hourhand.client._errors import UnexpectedAnswer
+from hourhand.client._json import encoded
+from hourhand.client._operations._asking import ask_for, named, pages, target
+from hourhand.client._steps import Operation, Request, Session, Stream
+
+JOURNAL_PAGE = 200
+MAX_JOURNAL_PAGES = 1_000
+
+
+def steps(
+    session: Session, job_id: str, *, page_size: int = 100, limit: int | None = None
+) -> Stream[Step]:
+    """Iterate over the recorded calls of a run, in the order in which they were recorded.
+
+    Raises `NotFound`, and `Conflict` (``not_durable``) for a job that is no durable run.
+    """
+    listing = ("jobs", named("id", job_id), "steps")
+    yield from pages(session, Step, listing, "steps", page_size=page_size, limit=limit)
+
+
+def signal(
+    session: Session,
+    job_id: str,
+    name: str,
+    payload: Any = None,
+    *,
+    id: str | None = None,  # noqa: A002 (the name of the field)
+) -> Operation[Accepted]:
+    """Send a signal to a run.
+
+    ``id``: the same one again changes nothing, so a call that failed may be repeated with it.
+    Raises `NotFound`, `Invalid`, and `Conflict` (``run_ended``, ``not_durable``).
+    """
+    fields = {"payload": payload} if id is None else {"payload": payload, "id": id}
+    at = target("jobs", named("id", job_id), "signals", named("name", name))
+    request = Request(method="POST", target=at, body=encoded(fields, "payload"))
+    return (yield from ask_for(Accepted, session, request))
+
+
+def journal(session: Session, job_id: str) -> Operation[dict[str, Any]]:
+    """Return the whole journal of a run as JSON, for `hourhand.testing.replay`.
+
+    Raises as `steps`.
+    """
+    records: list[JournalRecord] = []
+    cursor: str | None = None
+    for _ in range(MAX_JOURNAL_PAGES):
+        query = {"limit": JOURNAL_PAGE, "cursor": cursor}
+        at = target("jobs", named("id", job_id), "journal", query=query)
+        page = yield from ask_for(JournalPage, session, Request(method="GET", target=at))
+        records += page.records
+        if page.next_cursor is None:
+            return {**page.raw, "records": [dict(one.raw) for one in records]}
+        cursor = page.next_cursor
+    raise UnexpectedAnswer("The journal has more pages than any journal can have.")
+
+
+def redrive(
+    session: Session, job_id: str, *, paths: Sequence[str] | None = None, fresh: bool = False
+) -> Operation[Job]:
+    """Run a run again: what failed; or the calls at ``paths`` too, also of a run that succeeded.
+
+    With a path, all below a branch or a map of that name runs again. ``fresh``: the whole run in a
+    new segment, with an empty journal. Raises `NotFound`, `Invalid`, and `Conflict`
+    (``compensated``: its steps were reversed, so only ``fresh`` is possible).
+    """
+    fields: dict[str, Any] = {} if paths is None else {"from": list(paths)}
+    if fresh:
+        fields["fresh"] = True
+    return (yield from ask_for(Job, session, _redrive(job_id, fields)))
+
+
+def plan_redrive(session: Session, job_id: str, paths: Sequence[str]) -> Operation[RedrivePlan]:
+    """Return which calls a redrive from ``paths`` would run again; it changes nothing.
+
+    Raises as `redrive`.
+    """
+    fields = {"from": list(paths), "dry_run": True}
+    return (yield from ask_for(RedrivePlan, session, _redrive(job_id, fields)))
+
+
+def succeed(session: Session, token: str, result: Any = None) -> Operation[Accepted]:
+    """Complete a callback with a result; the same call again changes nothing.
+
+    Raises `NotFound`, `Invalid`, and `Conflict` (``already_completed``, ``run_ended``).
+    """
+    return (yield from _complete(session, token, "succeed", {"result": result}))
+
+
+def fail(
+    session: Session,
+    token: str,
+    message: str,
+    *,
+    type: str = "Error",  # noqa: A002 (the name of the field)
+) -> Operation[Accepted]:
+    """Complete a callback as failed. Raises as `succeed`."""
+    fields = {"error": {"type": type, "message": message}}
+    return (yield from _complete(session, token, "fail", fields))
+
+
+def heartbeat(session: Session, token: str) -> Operation[Accepted]:
+    """Note that the work behind a callback goes on. Raises as `succeed`."""
+    at = target("callbacks", named("token", token), "heartbeat")
+    return (yield from ask_for(Accepted, session, Request(method="POST", target=at)))
+
+
+def _complete(
+    session: Session, token: str, how: str, fields: dict[str, Any]
+) -> Operation[Accepted]:
+    at = target("callbacks", named("token", token), how)
+    request = Request(method="POST", target=at, body=encoded(fields, "result"))
+    return (yield from ask_for(Accepted, session, request))
+
+
+def _redrive(job_id: str, fields: dict[str, Any]) -> Request:
+    at = target("jobs", named("id", job_id), "redrive")
+    return Request(method="POST", target=at, body=encoded(fields, "from"))
