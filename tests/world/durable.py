@@ -58,7 +58,7 @@ def _call(handler: Handler, context: Any, payload_text: str) -> Returned | Raise
             value = asyncio.run(_awaited(value))
         return Returned(result_text(value))
     except Suspended:
-        return Returned("null")
+        return Returned("null", was_unwound=True)
     except Exception as error:  # noqa: BLE001 - whatever a handler raises is its failure
         wish = error if isinstance(error, Snooze) else None
         return Raised(error_info(error), wish)

@@ -124,6 +124,15 @@ class JobContext:
         """The seconds left of the time limit, by a monotonic clock; 0 at its end."""
         return max(0.0, self.ends_at_monotonic - self.monotonic())
 
+    @property
+    def limit_at_monotonic(self) -> float:
+        """When the handler must stop, by the monotonic clock."""
+        return self.ends_at_monotonic
+
+    def step_overran(self, *, still_runs: bool) -> Finished | None:  # noqa: ARG002 (of a durable handler)
+        """Return how the attempt ends of a durable handler whose step ran too long."""
+        return None
+
     def unwound_as(self) -> Finished | None:
         """Return how the attempt ends of a durable handler that was unwound; else ``None``."""
         return None

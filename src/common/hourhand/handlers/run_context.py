@@ -10,7 +10,7 @@ import math
 import threading
 import uuid
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -28,7 +28,7 @@ from hourhand.domain.durable.calls import (
 from hourhand.domain.durable.names import PathNames, name_problem
 from hourhand.domain.ids import content_hash
 from hourhand.domain.jobs.job import MAX_CONTENT_BYTES, ErrorInfo, Outcome
-from hourhand.handlers._context import JobContext
+from hourhand.handlers._context import JobContext, StopReason
 from hourhand.handlers._errors import (
     CallbackFailed,
     InvalidCall,
@@ -50,6 +50,7 @@ from hourhand.handlers.run_state import (
     STEP_KEY,
     Lost,
     Restart,
+    RunningStep,
     RunState,
     Stopped,
     Unwinding,
@@ -194,6 +195,9 @@ class RunContext(JobContext):
             if not isinstance(begun, Try):
                 answer = begun
                 break
+            self.state.step = RunningStep(
+                begun, options, self.monotonic() + options.timeout_seconds
+            )
             try:
                 value = yield self._call(call, begun, options)
                 text = _checked_text(value)
@@ -438,6 +442,33 @@ class RunContext(JobContext):
         """Whether the handler is being unwound: its ``finally`` clauses run at each suspension."""
         return self._unwound or (self._parent is not None and self._parent.suspending)
 
+    @property
+    def limit_at_monotonic(self) -> float:
+        """When the handler must stop: at its end, or at that of the step that runs."""
+        step = self.state.step
+        if step is None or self.state.is_async:
+            return self.ends_at_monotonic
+        return min(self.ends_at_monotonic, step.ends_at_monotonic)
+
+    def step_overran(self, *, still_runs: bool) -> Finished | None:
+        """Record that the step that runs failed for its time, from the thread that watches.
+
+        Return how the attempt ends, ``None`` where no step ran too long. The run goes on in another
+        invocation: a step that hangs uses up its own tries and not those of the run.
+        """
+        step = self.state.step
+        if step is None or self.monotonic() < step.ends_at_monotonic:
+            return None
+        self.state.step = None
+        error = StepTimeout(
+            f"The step ran longer than its limit of {step.options.timeout_seconds:g} s."
+        )
+        answer = self.state.ask(self._failing(step.attempt, step.options, error))
+        # What the function does from now on finds the attempt recorded, and is refused.
+        self._unwind(answer if isinstance(answer, (ErrorInfo, Lost)) else NOW)
+        unwound = self.unwound_as()
+        return None if unwound is None else replace(unwound, still_runs=still_runs)
+
     def unwound_as(self) -> Finished | None:
         """Return how the attempt ends of a handler that was unwound; else ``None``."""
         match self.state.unwinding:
@@ -486,8 +517,15 @@ class RunContext(JobContext):
 
     def _require_running(self) -> None:
         """Unwind a handler that was asked to stop: nothing new begins."""
-        if self.cancelled:
-            raise self._unwind(Lost() if self.lost else Stopped())
+        if not self.cancelled:
+            return
+        match self.cancelled.reason:
+            case StopReason.LOST:
+                raise self._unwind(Lost())
+            case StopReason.CANCELLED:
+                raise self._unwind(Stopped())
+            case _:
+                raise self._unwind(NOW)
 
     def _unwind(self, why: Unwinding) -> Suspended:
         self._unwound = True
@@ -498,7 +536,8 @@ class RunContext(JobContext):
 
     def _step_seconds(self, timeout: float | None) -> float:
         if timeout is None:
-            return min(DEFAULT_STEP_SECONDS, self.limit_seconds)
+            # Two such steps fit into an invocation, however short that is.
+            return min(DEFAULT_STEP_SECONDS, self.limit_seconds / 2)
         if not 0 < timeout <= self.limit_seconds:
             raise InvalidCall(
                 f"The timeout of a step must be above 0 s and at most that of its handler, "
@@ -531,6 +570,8 @@ class RunContext(JobContext):
                         answer = _run_step(command)
                     except Exception as raised:  # noqa: BLE001 - the step's course judges it
                         error = raised
+                    finally:
+                        self.state.step = None
 
     async def _carry_out_async(self, course: _Course) -> Any:
         state = self.state

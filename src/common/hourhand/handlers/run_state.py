@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from hourhand.domain.durable.calls import RunEnds, RunLost, Suspension, together
+from hourhand.domain.durable.calls import RunEnds, RunLost, StepOptions, Suspension, Try, together
 from hourhand.domain.jobs.job import ErrorInfo
 from hourhand.handlers._errors import NoStepKey, Suspended
 
@@ -68,19 +68,30 @@ Unwinding = Suspension | Restart | Lost | Stopped | ErrorInfo
 _FIRST = (ErrorInfo, Lost, Stopped, Restart)
 
 
+@dataclass(frozen=True, slots=True)
+class RunningStep:
+    """The step whose function runs, and when its time is over."""
+
+    attempt: Try
+    options: StepOptions
+    ends_at_monotonic: float
+
+
 @dataclass(slots=True)
 class RunState:
     """Shared by the context of an invocation and its branches.
 
     Engine calls of branches take turns under ``lock``. ``active``: calls of an async handler that
     neither ended nor wait for the others to end. ``reversals``: what the steps registered by
-    ``compensate``, in the order of the calls.
+    ``compensate``, in the order of the calls. ``step``: the one that a sync handler runs; of
+    several branches the one that began last.
     """
 
     is_async: bool = False
     unwindings: list[Unwinding] = field(default_factory=list)
     reversals: list[tuple[str, Callable[[Any, str], Any]]] = field(default_factory=list)
     lock: threading.RLock = field(default_factory=threading.RLock)
+    step: RunningStep | None = None
     active: int = 0
     idle: asyncio.Event | None = None
 

@@ -125,7 +125,7 @@ class InlineRunner:
                 value = _wait_for(value)
             return Returned(result_text(value)), None
         except Suspended:
-            return Returned("null"), None
+            return Returned("null", was_unwound=True), None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it raised is its failure
             wish = error if isinstance(error, (RetryLater, Snooze)) else None
             return Raised(error_info(error), wish), error

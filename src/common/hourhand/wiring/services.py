@@ -195,9 +195,9 @@ class Wiring:
             start_compensation=self._start_compensation,
         )
 
-    def _start_compensation(self, job: Job) -> None:
+    def _start_compensation(self, job: Job) -> bool:
         """What starts compensations is imported once a durable run ended without success."""
-        self.compensations.start(job)
+        return self.compensations.start(job)
 
     @cached_property
     def compensations(self) -> Compensations:

@@ -26,9 +26,13 @@ from hourhand.worker._watchdog import Watchdog
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The handler returned; ``text`` is its result as JSON."""
+    """The handler returned; ``text`` is its result as JSON.
+
+    ``was_unwound``: it was a durable handler, and was left as it should be where it was unwound.
+    """
 
     text: str
+    was_unwound: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +124,7 @@ class HandlerCall:
             return Returned(result_text(value))
         except Suspended:
             # The context knows why; a durable handler was unwound as it should be.
-            return Returned("null")
+            return Returned("null", was_unwound=True)
         except BaseException as error:  # noqa: BLE001 - SystemExit and its kind end a job, not us
             wish = error if isinstance(error, (RetryLater, Snooze)) else None
             return Raised(error_info(error), wish)
@@ -165,6 +169,12 @@ def finished_call(
     """
     unwound = context.unwound_as()
     if unwound is not None:
+        if not (isinstance(ended, Returned) and ended.was_unwound):
+            context.logger.warning(
+                "A durable handler caught hourhand.handlers.Suspended, or raised while it was "
+                "unwound. The run suspends all the same. Catch Exception, not BaseException.",
+                job_id=context.job_id,
+            )
         return replace(unwound, progress=progress)
     told = context.cancelled.reason
     if isinstance(ended, Returned):

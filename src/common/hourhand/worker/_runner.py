@@ -203,7 +203,7 @@ def run_context(context: JobContext, handler: Handler, pulse: Pulse) -> RunConte
     return RunContext(
         **fields,
         run=opened,
-        limit_seconds=context.ends_at_monotonic - context.monotonic(),
+        limit_seconds=float(round(context.ends_at_monotonic - context.monotonic())),
         state=RunState(is_async=inspect.iscoroutinefunction(handler.function)),
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.ticks.timings import Timings
 from hourhand.handlers import JobContext, StopReason, StopSignal
@@ -96,9 +98,12 @@ class Watch:
     ) -> None:
         self._tools, self._record, self._job = tools, record, job
         self._call, self._heart, self._context = call, heart, context
-        self._limit = context.ends_at_monotonic
         self._stack: str | None = None
         self._told_at: float | None = None
+
+    @property
+    def _limit(self) -> float:
+        return self._context.limit_at_monotonic
 
     def to_the_end(self) -> Finished:
         """Watch until the handler ended, or its outcome may be committed although it did not."""
@@ -121,9 +126,16 @@ class Watch:
             self._wait()
         if not self._call.is_done:
             self._end_process_in_time()
+        return self._finished()
+
+    def _finished(self) -> Finished:
         ended, progress = self._call.ended, self._context.last_progress
-        was_unwound = self._context.unwound_as() is not None
-        if ended is None or (self._told_at is not None and not was_unwound):
+        if ended is None:
+            overran = self._context.step_overran(still_runs=True)
+            if overran is not None:
+                return replace(overran, progress=progress)
+            return timed_out(self._job, None, self._stack, progress)
+        if self._told_at is not None and self._context.unwound_as() is None:
             return timed_out(self._job, ended, self._stack, progress)
         return finished_call(ended, self._context, progress)
 

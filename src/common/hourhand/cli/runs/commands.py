@@ -134,4 +134,5 @@ def redrive_run(
     if dry_run:
         show_plan(session, session.client.runs.plan_redrive(id, paths or ()))
         return
-    show_changed(session, session.client.runs.redrive(id, paths=paths or None, fresh=fresh))
+    changed = session.client.runs.redrive(id, paths=paths or None, fresh=fresh)
+    show_changed(session, changed, "redriven")

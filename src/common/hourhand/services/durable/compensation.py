@@ -35,21 +35,21 @@ class Compensations:
     due: DueJobs
     contents: PayloadStore
 
-    def start(self, job: Job) -> None:
+    def start(self, job: Job) -> bool:
         """Put the compensation of a run that ended, if one of its steps may have to be reversed.
 
-        Safe to repeat: its id follows from the run, the segment and the round. Raises
-        `Unavailable`.
+        Returns whether one may. Safe to repeat: its id follows from the run, the segment and the
+        round. Raises `Unavailable`.
         """
         failure = (job.last_failure or "").partition(":")[0]
         if failure in NOT_REPLAYABLE or not job.is_durable_run:
-            return
+            return False
         try:
             records = self.runs.read(job)
         except RunEnds:
-            return
+            return False
         if not any(map(may_need_reversal, records)):
-            return
+            return False
         now = self.runs.ports.clock.now()
         job_id = compensation_id(job.id, job.segment, job.round)
         text = canonical_json({"run": job.id, "segment": job.segment, "round": job.round})
@@ -79,6 +79,7 @@ class Compensations:
             ),
             "compensation",
         )
+        return True
 
     def open(self, payload_text: str) -> ReversedRun | None:
         """Mark a run as compensated and open its journal; ``None``: it was redriven, or is gone.

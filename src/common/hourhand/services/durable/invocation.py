@@ -147,7 +147,7 @@ class Invocation:
                         return Suspension(WaitKind.TIME, path, from_ms(record.until_ms or 0))
                 case _:
                     number = max(record.count, 1)
-                    if options.is_once:
+                    if options.is_once and record.round == self.scope.round:
                         return self._interrupted(record)
         if not fits and self.new_records > 0:
             return NOW

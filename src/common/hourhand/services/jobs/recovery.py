@@ -14,6 +14,7 @@ from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.jobs.history import attempts_of, last_error
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.outbox import OutboxTask, outbox_tasks
+from hourhand.domain.jobs.run_times import records_end
 from hourhand.domain.jobs.transitions import (
     cancel_waiting,
     expire,
@@ -44,7 +45,8 @@ class RecoveryService:
     pauses the schedule of a DEAD job that asks for it, and may be called again for the same round.
     Workers may not write schedules and have none: they leave such a job to the sweep.
     ``release_slots`` releases the slots of a job that ended, and raises `Unavailable`.
-    ``start_compensation`` puts the job that reverses the steps of a run, and raises it, too.
+    ``start_compensation`` puts the job that reverses the steps of a run, if it has such steps, says
+    whether it has, and raises the same.
     """
 
     jobs: JobStore
@@ -58,7 +60,7 @@ class RecoveryService:
     wake_next: Callable[[Overlap, str], None] | None = None
     pause_schedule: Callable[[Job], None] | None = None
     release_slots: Callable[[Job, Job], None] | None = None
-    start_compensation: Callable[[Job], None] | None = None
+    start_compensation: Callable[[Job], bool] | None = None
 
     def recover_lost(self, job: Job, actor: str) -> bool:
         """End the attempt of a RUNNING job whose lease expired; whether it was ours to end."""
@@ -127,11 +129,17 @@ class RecoveryService:
         tasks = outbox_tasks(job, job.status, job.result)
         if not all(self._settle(task, details) for task in tasks):
             return False
-        result = self.jobs.transition(finish(job))
+        # A run whose steps are reversed is kept as long as its journal, which that replays.
+        is_reversed = OutboxTask.START_COMPENSATION in tasks and self._start_compensation(job)
+        kept_until = records_end(job) if is_reversed else None
+        result = self.jobs.transition(finish(job, kept_until=kept_until))
         if isinstance(result, Refused) and result.current and not result.current.status.is_final:
             # Redriven meanwhile: what it needs must not expire.
             self.contents.keep_live(result.current)
         return isinstance(result, Applied)
+
+    def _start_compensation(self, job: Job) -> bool:
+        return self.start_compensation is not None and self.start_compensation(job)
 
     def _settle(self, task: OutboxTask, details: JobDetails) -> bool:
         """Settle one task; return false if only another component may."""
@@ -147,8 +155,8 @@ class RecoveryService:
                 if self.release_slots is not None:
                     self.release_slots(job, job)
             case OutboxTask.START_COMPENSATION:
-                if self.start_compensation is not None:
-                    self.start_compensation(job)
+                # Left to `finish_job`: what comes of it decides how long the run is kept.
+                return True
             case OutboxTask.MARK_OBJECTS:
                 keep_until = job.keep_until or self.clock.now() + keep_after_end(job)
                 self.contents.mark_finished(job, keep_until)

@@ -29,6 +29,9 @@ const WORDS = {
   REDRIVEN: "redriven",
   DISCARDED: "discarded",
   PARKED: "waits for a slot",
+  SUSPENDED: "suspended",
+  WOKEN: "woken",
+  RESTARTED: "restarted with an empty journal",
   REFILED: "moved to another bucket of the index",
 };
 

@@ -99,13 +99,15 @@ def expire(job: Job, *, now: datetime, actor: str) -> Transition:
     return recording(move, job, make_event(job, EventKind.EXPIRED, now, JobStatus.EXPIRED, actor))
 
 
-def finish(job: Job) -> Transition:
+def finish(job: Job, *, kept_until: datetime | None = None) -> Transition:
     """Nothing is owed for a final job any more: its entry leaves the index.
 
-    From now on the record may be deleted. Raises `IllegalTransition` for a job that did not end.
+    From now on the record may be deleted, but not before ``kept_until``. Raises `IllegalTransition`
+    for a job that did not end.
     """
     if job.finished_at is None:
         raise IllegalTransition(f"Job {job.id} did not end: its entry must stay.")
+    keep_until = job.finished_at + keep_after_end(job)
     return Transition(
         name="finish",
         job_id=job.id,
@@ -113,6 +115,6 @@ def finish(job: Job) -> Transition:
             "status": StatusIn(frozenset({job.status})),
             "generation": same_generation(job),
         },
-        sets={"keep_until": job.finished_at + keep_after_end(job)},
+        sets={"keep_until": max(keep_until, kept_until or keep_until)},
         leaves_index=True,
     )
