@@ -220,13 +220,11 @@ class Wiring:
         return RateWaits(self.job_limits, limiters, self.due, adapters.telemetry, worker)
 
     def hold_rates(self, job: Job, until: datetime) -> None:
-        """Let no job start that has the rate limits of ``job``. Raises `Unavailable`."""
+        """Let no job start that has the rate limits of ``job``."""
         handler = self.adapters.handlers.find(job.handler)
         if handler is None or not any(isinstance(one, Rate) for one in handler.limits):
             return
-        waits = self.rate_waits("")
-        for limiter in waits.of(job):
-            waits.limiters.hold(limiter, until)
+        self.rate_waits("").hold(job, until)
 
     def line_rule(self, worker: str) -> StartRule:
         """Return the rule that lets jobs reserve start times."""
