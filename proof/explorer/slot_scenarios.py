@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
+from hourhand.domain.limits.shards import SLOTS_A_SHARD
 from hourhand.memory import MemoryHandlerDirectory
 from hourhand.ports.handler_directory import HandlerInfo
 from proof.explorer.operations import changes, operates
@@ -55,7 +56,7 @@ def _parked(*names: str) -> Callable[[World], object]:
     return arrange
 
 
-def _under(*limits: Concurrency) -> Callable[[Callable[[World], object]], Callable[[World], None]]:
+def _under(*limits: Limit) -> Callable[[Callable[[World], object]], Callable[[World], None]]:
     """Let something happen under other limits than those that are declared now."""
 
     def wrap(step: Callable[[World], object]) -> Callable[[World], None]:
@@ -190,6 +191,27 @@ SLOT_REPLACE = replace(
     name="slot-replace",
     about="three jobs of a limit of one, of which the newest waits",
     declared=(Concurrency(1, on_full="replace_waiting"),),
+)
+
+SLOT_RATE = replace(
+    SLOT,
+    name="slot-rate",
+    about="two jobs of a limit of one, of which one may start in ten seconds",
+    declared=(Rate(6, per=60, burst=1), *ONE),
+    deliveries=3,
+    limits=CRASH,
+)
+
+SHARD_FULL = tuple(f"full-{number}" for number in range(SLOTS_A_SHARD))
+
+SLOT_SHARDS = replace(
+    SLOT,
+    name="slot-shards",
+    about="two jobs want the only slot of the second shard of a limit, whose first shard is full",
+    declared=(Concurrency(SLOTS_A_SHARD + 1),),
+    arrange=after(_running(*SHARD_FULL), _submitted("one", "two")),
+    deliveries=3,
+    limits=replace(QUIET, liveness="rest"),
 )
 
 SLOTS = scenarios_among(globals())
