@@ -7,11 +7,9 @@ from dataclasses import replace
 
 from hourhand.domain.limits.declarations import Rate
 from proof.explorer.scenario import CRASH, QUIET, Limits, Scenario, scenarios_among
+from proof.explorer.slot_scenarios import SLOW
 from tests.scenarios.steps import after, passed
 from tests.world.world import World
-
-SLOW = (Rate(6, per=60, burst=1),)
-"""One job in ten seconds."""
 
 
 def submitted(*names: str) -> Callable[[World], object]:
@@ -33,11 +31,11 @@ def delivered(world: World) -> None:
 RATE = Scenario(
     name="rate",
     about="three jobs of which one may start in ten seconds, and a worker dies",
-    declared=SLOW,
+    declared=(SLOW,),
     arrange=submitted("one", "two", "three"),
     deliveries=4,
     rests=True,
-    limits=Limits(crashes=1, expiries=1),
+    limits=Limits(crashes=1, expiries=1, liveness="rest"),
 )
 
 RATE_LOST_ANSWER = replace(

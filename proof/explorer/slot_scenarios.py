@@ -56,7 +56,7 @@ def _parked(*names: str) -> Callable[[World], object]:
     return arrange
 
 
-def _under(*limits: Limit) -> Callable[[Callable[[World], object]], Callable[[World], None]]:
+def under(*limits: Limit) -> Callable[[Callable[[World], object]], Callable[[World], None]]:
     """Let something happen under other limits than those that are declared now."""
 
     def wrap(step: Callable[[World], object]) -> Callable[[World], None]:
@@ -74,6 +74,7 @@ def _under(*limits: Limit) -> Callable[[Callable[[World], object]], Callable[[Wo
 
 
 ONE = (Concurrency(1),)
+SLOW = Rate(6, per=60, burst=1)
 
 SLOT = Scenario(
     name="slot",
@@ -142,7 +143,7 @@ SLOT_LOWERED = replace(
     about="a limit is lowered from two to one while two jobs hold its slots and a third waits",
     declared=ONE,
     arrange=after(
-        _under(Concurrency(2))(after(_running("one", "two"), _parked("three"))),
+        under(Concurrency(2))(after(_running("one", "two"), _parked("three"))),
         lambda world: world.advance(47.5),
     ),
     ticks=1,
@@ -196,10 +197,17 @@ SLOT_REPLACE = replace(
 SLOT_RATE = replace(
     SLOT,
     name="slot-rate",
-    about="two jobs of a limit of one, of which one may start in ten seconds",
-    declared=(Rate(6, per=60, burst=1), *ONE),
+    about="two jobs of a limit of three, of which one may start in ten seconds",
+    declared=(SLOW, Concurrency(3)),
     deliveries=3,
     limits=CRASH,
+)
+
+SLOT_RATE_FULL = replace(
+    SLOT_RATE,
+    name="slot-rate-full",
+    about="two jobs of a limit of one, of which one may start in ten seconds",
+    declared=(SLOW, *ONE),
 )
 
 SHARD_FULL = tuple(f"full-{number}" for number in range(SLOTS_A_SHARD))

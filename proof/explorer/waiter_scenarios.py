@@ -15,7 +15,7 @@ from hourhand.ports.queues import Delivery
 from hourhand.testing import Faults
 from proof.explorer.operations import operates
 from proof.explorer.scenario import CRASH, QUIET, Scenario, scenarios_among
-from proof.explorer.slot_scenarios import ONE
+from proof.explorer.slot_scenarios import ONE, under
 from tests.scenarios.steps import after
 from tests.world.runs import succeed
 from tests.world.world import World
@@ -86,6 +86,15 @@ WAITER_ORDER = Scenario(
     limits=QUIET,
 )
 
+WAITER_RAISED = replace(
+    WAITER_ORDER,
+    name="waiter-raised",
+    about="a limit is raised from one to two while two jobs wait, as another comes",
+    declared=(Concurrency(2),),
+    arrange=after(under(*ONE)(queued("one", "two", "three")), submitted("late")),
+    deliveries=2,
+)
+
 WAITER_STRAY = Scenario(
     name="waiter-stray",
     about="a record whose job was cancelled stands before a job that waits for a limit of one",
@@ -113,7 +122,7 @@ WAITER_LEAVES = replace(
     declared=ONE,
     arrange=queued("one", "two", "three"),
     operations=(operates("canceller", "cancel", "two"),),
-    deliveries=2,
+    deliveries=1,
 )
 
 WAITERS = scenarios_among(globals())
