@@ -142,7 +142,7 @@ class Scenario:
     def largest_limit(self) -> int:
         """How many slots of a limit may be held at most."""
         numbers = (limit.max for limit in self.declared if isinstance(limit, Concurrency))
-        return max((self.most_slots, *numbers))
+        return max(1, self.most_slots, *numbers)
 
     @property
     def key(self) -> Unique | None:
