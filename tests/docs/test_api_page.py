@@ -61,7 +61,8 @@ def test_a_job_is_submitted_with_the_fields_of_the_page() -> None:
 
 
 def test_a_job_is_returned_with_the_fields_of_the_page() -> None:
-    submitted = _fields(JobSubmission) - {"delay_seconds", "concurrency_key"}
+    only_sent = {"delay_seconds", "concurrency_key", "unique", "debounce"}
+    submitted = _fields(JobSubmission) - only_sent
     returned = set(names(section(PAGE, "A job as returned")))
 
     assert submitted | returned == _fields(jobs.Job)

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hourhand.domain.jobs.job import TICK, Job
-from hourhand.domain.limits.declarations import Rate
 from hourhand.settings import DispatchMode, LeaderMode, Settings
 from hourhand.wiring.adapters import Adapters
 
@@ -61,9 +60,10 @@ class RuleOfLimits:
         self._rule: StartRule | None = None
 
     def admit(self, candidate: Candidate) -> Deferred | None:
-        """Judge a job whose handler has such a limit. May raise `Unavailable`."""
+        """Judge a job that has such a limit. May raise `Unavailable`."""
         handler = self._handlers.find(candidate.message.handler)
-        if handler is None or not any(isinstance(one, self._kind) for one in handler.limits):
+        has_one = handler is not None and any(isinstance(o, self._kind) for o in handler.limits)
+        if not has_one and not candidate.message.has_limits:
             return None
         if self._rule is None:
             self._rule = self._make()
@@ -184,15 +184,17 @@ class Wiring:
 
     def _after_move(self, before: Job, after: Job) -> None:
         """What releases slots is imported once a job with limits has moved."""
-        handler = self.adapters.handlers.find(before.handler)
-        if handler is not None and handler.limits:
+        if self._has_limits(before):
             self.slot_release.after_move(before, after)
 
     def release_slots(self, ended: Job, after: Job) -> None:
         """Release the slots of a generation of a job that ended. Raises `Unavailable`."""
-        handler = self.adapters.handlers.find(ended.handler)
-        if handler is not None and handler.limits:
+        if self._has_limits(ended):
             self.slot_release.release(ended, after)
+
+    def _has_limits(self, job: Job) -> bool:
+        handler = self.adapters.handlers.find(job.handler)
+        return job.limits is not None or (handler is not None and bool(handler.limits))
 
     def limits_rule(self, worker: str) -> StartRule:
         """Return the rule of concurrency limits of a worker."""
@@ -221,8 +223,7 @@ class Wiring:
 
     def hold_rates(self, job: Job, until: datetime) -> None:
         """Let no job start that has the rate limits of ``job``. Raises `Unavailable`."""
-        handler = self.adapters.handlers.find(job.handler)
-        if handler is None or not any(isinstance(one, Rate) for one in handler.limits):
+        if not self._has_limits(job):
             return
         waits = self.rate_waits("")
         for limiter in waits.of(job):

@@ -87,6 +87,14 @@ class Reservation:
     paid: frozenset[int] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class ChosenLimit:
+    """A shared limit that a submission names. ``key``: a key path in place of that of the limit."""
+
+    name: str
+    key: str | None = None
+
+
 def pause_partition(handler: str) -> str:
     """Return the partition of the jobs that wait because their handler is paused."""
     return f"{LIMIT_PREFIX}{short_digest('pause', handler)}.0"

@@ -31,7 +31,8 @@ MAX_RATE_SHARDS = 50
 MIN_COST = 0.001
 MAX_COST = 1_000_000
 
-_SHARED_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+SHARED_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What a limit may be named that handlers share."""
 
 LIMIT_NAME = re.compile(r"[A-Za-z0-9_.-]{1,70}")
 """What a limit may be called: a name of its own, or a handler's name and a number."""
@@ -249,7 +250,7 @@ def _require_number(option: str, value: object, lowest: float, highest: int, wha
 
 
 def _require_name(name: object) -> None:
-    if name is not None and (not isinstance(name, str) or not _SHARED_NAME.fullmatch(name)):
+    if name is not None and (not isinstance(name, str) or not SHARED_NAME.fullmatch(name)):
         raise InvalidLimit(
             f"The name of a limit is 1 to 64 of the characters A-Z a-z 0-9 _ -, not {name!r}."
         )

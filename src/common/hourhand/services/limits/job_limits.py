@@ -9,10 +9,11 @@ from typing import Any
 from hourhand.domain.ids import is_json
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.waiting import WaitKind
-from hourhand.domain.limits.declarations import Limit, limit_names
+from hourhand.domain.limits.declarations import Limit
 from hourhand.domain.limits.job_limits import JobLimit, limits_of
 from hourhand.domain.limits.keys import KeyFields
 from hourhand.ports.handler_directory import HandlerDirectory
+from hourhand.services.jobs.new_job import named_limits
 from hourhand.services.jobs.payload_store import PayloadStore
 
 
@@ -31,22 +32,22 @@ class JobLimits:
 
         Raises `Unavailable` where a key is in a payload that could not be read.
         """
-        info = self.handlers.find(job.handler)
-        if info is None or not info.limits:
+        named = named_limits(self.handlers, job.handler, job.limits)
+        if not named:
             return ()
         fields = KeyFields(tenant=job.tenant, tags=job.tags, payload=lambda: self._payload(job))
-        return limits_of(info.name, info.limits, fields, job.limit_keys)
+        return limits_of(named, fields, job.limit_keys)
 
     def waited_for(self, job: Job) -> tuple[str, Limit] | None:
         """Return the limit for which a job is parked, with its name. Reads nothing.
 
-        ``None``: it is not parked for a slot, or its handler has that limit no longer.
+        ``None``: it is not parked for a slot, or that limit does not exist any more.
         """
-        waits_for, info = job.waits_for, self.handlers.find(job.handler)
-        if waits_for is None or waits_for.kind is not WaitKind.SLOT or info is None:
+        waits_for = job.waits_for
+        if waits_for is None or waits_for.kind is not WaitKind.SLOT:
             return None
-        named = zip(limit_names(info.name, info.limits), info.limits, strict=True)
-        by_position = {str(position): one for position, one in enumerate(named)}
+        named = named_limits(self.handlers, job.handler, job.limits)
+        by_position = {str(position): (one.name, one.limit) for position, one in enumerate(named)}
         return by_position.get(waits_for.limit)
 
     def _payload(self, job: Job) -> Any:
