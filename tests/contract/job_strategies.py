@@ -32,7 +32,7 @@ from hourhand.domain.jobs.job import (
     Progress,
 )
 from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
-from hourhand.domain.jobs.waiting import ChosenLimit, Reservation, WaitKind, WaitsFor
+from hourhand.domain.jobs.waiting import ChosenLimit, Reservation, ReservedStart, WaitKind, WaitsFor
 from hourhand.domain.limits.declarations import SHARED_NAME
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.memory import START
@@ -180,6 +180,9 @@ def jobs(draw: st.DrawFn) -> Job:
             trace_id=maybe(words),
             waits_for=maybe(waits),
             reservation=maybe(st.builds(Reservation, times, st.frozensets(st.integers(0, 2)))),
+            reserved_starts=st.lists(
+                st.builds(ReservedStart, words.filter(lambda w: "." not in w), times, st.booleans())
+            ).map(tuple),
             payload_kept_until=maybe(times),
             keep_until=maybe(times),
         )

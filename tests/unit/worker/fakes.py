@@ -17,7 +17,7 @@ from hourhand.domain.ticks.timings import Timings
 from hourhand.handlers import JOB_LOGGER, Registry
 from hourhand.memory import MemoryClock, RecordingTelemetry
 from hourhand.ports.clock import Clock
-from hourhand.ports.handler_runner import Finished, HandlerRunner
+from hourhand.ports.handler_runner import Finished, HandlerRunner, TakenStart
 from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.execution import Disposition, ExecutionService
 from hourhand.testing import make_delivery, make_job
@@ -66,6 +66,9 @@ class FakePulse:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    def take_start(self, name: str, cost: float, longest: timedelta) -> TakenStart:
+        return TakenStart(is_start=True, wait=timedelta(0))
 
 
 @dataclass

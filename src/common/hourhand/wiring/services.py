@@ -6,16 +6,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hourhand.domain.jobs.job import TICK, Job
+from hourhand.domain.limits.declarations import Rate
 from hourhand.settings import DispatchMode, LeaderMode, Settings
 from hourhand.wiring.adapters import Adapters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from hourhand.domain.groups.overlap import Overlap
+    from hourhand.domain.jobs.waiting import ReservedStart
     from hourhand.domain.limits.declarations import Limit
     from hourhand.ports.handler_directory import HandlerDirectory
+    from hourhand.ports.handler_runner import TakenStart
     from hourhand.services.groups.waiters import Waiters
     from hourhand.services.jobs.due import DueJobs
     from hourhand.services.jobs.execution import Candidate, Deferred, StartRule
@@ -27,8 +30,10 @@ if TYPE_CHECKING:
     from hourhand.services.jobs.recovery import RecoveryService
     from hourhand.services.jobs.unique_jobs import UniqueRecords
     from hourhand.services.jobs.waiter_records import WaiterRecords
+    from hourhand.services.limits.handler_starts import HandlerStarts
     from hourhand.services.limits.job_limits import JobLimits
     from hourhand.services.limits.known_overrides import KnownOverrides
+    from hourhand.services.limits.rate_limiters import RateLimiters
     from hourhand.services.limits.rates_rule import RateWaits
     from hourhand.services.limits.rechecks import Rechecks
     from hourhand.services.limits.slot_release import SlotRelease
@@ -212,22 +217,44 @@ class Wiring:
             worker=worker,
         )
 
+    @cached_property
+    def rate_limiters(self) -> RateLimiters:
+        from hourhand.services.limits.rate_limiters import RateLimiters
+
+        return RateLimiters(self.adapters.side_items, self.adapters.clock, self.overrides)
+
     def rate_waits(self, worker: str) -> RateWaits:
         """Return what lets the jobs of a worker wait for their rates."""
-        from hourhand.services.limits.rate_limiters import RateLimiters
         from hourhand.services.limits.rates_rule import RateWaits
 
-        adapters = self.adapters
-        limiters = RateLimiters(adapters.side_items, adapters.clock, self.overrides)
-        return RateWaits(self.job_limits, limiters, self.due, adapters.telemetry, worker)
+        telemetry = self.adapters.telemetry
+        return RateWaits(self.job_limits, self.rate_limiters, self.due, telemetry, worker)
+
+    def take_job_start(
+        self,
+        job: Job,
+        name: str,
+        cost: float,
+        longest: timedelta,
+        reserved: dict[str, ReservedStart],
+    ) -> TakenStart:
+        """Take a start for a handler. What does so is imported once a handler takes one."""
+        return self.handler_starts.take(job, name, cost, longest, reserved)
+
+    @cached_property
+    def handler_starts(self) -> HandlerStarts:
+        from hourhand.services.limits.handler_starts import HandlerStarts
+
+        return HandlerStarts(self.job_limits, self.rate_limiters)
 
     def hold_rates(self, job: Job, until: datetime) -> None:
         """Let no job start that has the rate limits of ``job``. Raises `Unavailable`."""
         if not self._has_limits(job):
             return
-        waits = self.rate_waits("")
-        for limiter in waits.of(job):
-            waits.limiters.hold(limiter, until)
+        for limit in self.job_limits.of(job):
+            if isinstance(limit.limit, Rate):
+                limiter = self.rate_limiters.limiter(limit, limit.limit, job)
+                self.rate_limiters.hold(limiter, until)
 
     def line_rule(self, worker: str) -> StartRule:
         """Return the rule that lets jobs reserve start times."""

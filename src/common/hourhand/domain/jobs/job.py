@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from hourhand.domain.groups.overlap import Overlap
 from hourhand.domain.jobs.retry import RetryPolicy
-from hourhand.domain.jobs.waiting import ChosenLimit, Reservation, WaitsFor
+from hourhand.domain.jobs.waiting import ChosenLimit, Reservation, ReservedStart, WaitsFor
 
 POOL = "default"
 
@@ -221,7 +221,8 @@ class Job:
     further work, with the ``discard_note``.
     ``waits_for``: what a job that has not started waits for beside its time. A job that waits for a
     slot is parked: it has no message, and ``enqueued_at`` is when it was parked. ``reservation``:
-    the start time that it got from its rate limits.
+    the start time that it got from its rate limits. ``reserved_starts``: those that its handler got
+    by ``ctx.limit(...).take()`` and has not used yet.
     """
 
     id: str
@@ -277,6 +278,7 @@ class Job:
     trace_id: str | None = None
     waits_for: WaitsFor | None = None
     reservation: Reservation | None = None
+    reserved_starts: tuple[ReservedStart, ...] = ()
     payload_kept_until: datetime | None = None
     keep_until: datetime | None = None
 

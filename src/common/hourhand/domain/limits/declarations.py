@@ -137,7 +137,8 @@ class Rate:
     ``burst``: how many may start at once after a pause (default: a tenth of ``count``, at least
     1). ``key`` and ``name``: as those of `Concurrency`. ``exact``: a sliding window, up to a
     ``count`` of 100. ``window='fixed'``: a fixed window. ``cost``: how many starts one job counts
-    for, a number or a key path such as ``payload.tokens``. ``on='retry'``: only retries count.
+    for, a number or a key path such as ``payload.tokens``. ``on='retry'``: only retries count;
+    ``on='take'``: only what handlers take by ``ctx.limit(name).take()``.
     ``shards``: divides the rate where many jobs arrive at a low rate. Raises `InvalidLimit`.
     """
 
@@ -149,7 +150,7 @@ class Rate:
     exact: bool = field(default=False, kw_only=True)
     window: Literal["fixed"] | None = field(default=None, kw_only=True)
     cost: float | str = field(default=1, kw_only=True)
-    on: Literal["retry"] | None = field(default=None, kw_only=True)
+    on: Literal["retry", "take"] | None = field(default=None, kw_only=True)
     shards: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -162,8 +163,10 @@ class Rate:
             raise InvalidLimit(f"exact must be True or False, not {self.exact!r}.")
         if self.window not in {None, "fixed"}:
             raise InvalidLimit(f"window must be 'fixed' or None, not {self.window!r}.")
-        if self.on not in {None, "retry"}:
-            raise InvalidLimit(f"on must be 'retry' or None, not {self.on!r}.")
+        if self.on not in {None, "retry", "take"}:
+            raise InvalidLimit(f"on must be 'retry', 'take' or None, not {self.on!r}.")
+        if self.on == "take" and self.name is None:
+            raise InvalidLimit("on='take' needs a name: handlers take from a limit by its name.")
         if self.burst is not None:
             require_whole("burst", self.burst, 1, MAX_RATE_COUNT)
         if self.shards is not None:
