@@ -95,6 +95,15 @@ class WaitsFor(Answered):
     ]
 
 
+class JobLimit(Answered):
+    """A shared limit that a submission named, in place of those of its handler."""
+
+    name: str
+    key: Annotated[
+        str | None, "Where the key of the job is found, or the key itself. Null: as the limit says."
+    ]
+
+
 class JobSummary(Answered):
     """A job as listings show it: without payload, result and tracebacks."""
 
@@ -122,6 +131,11 @@ class JobSummary(Answered):
     tenant: Annotated[str | None, "The tenant of the job: a label for fairness and search."]
     tags: Annotated[Mapping[str, str], "Up to 20 labels for search. Keys contain no colon."]
     retry: Annotated[Retry, "How often a failed attempt is retried, and after which delays."]
+    limits: Annotated[
+        tuple[JobLimit, ...] | None,
+        "The shared limits of the job, at most three, in place of those of its handler. Null: those"
+        " of the handler.",
+    ]
     pool: Annotated[str, "Only `default` is supported so far."]
     status: StatusName
     attempt: int

@@ -99,8 +99,10 @@ class RateWaits:
         )
 
     def _hold(self, job: Job, until: datetime) -> None:
-        for limiter in self.of(job):
-            self.limiters.hold(limiter, until)
+        # Also those that count nothing of this attempt: the refusal concerns them as well.
+        for limit in self.limits.of(job):
+            if isinstance(limit.limit, Rate):
+                self.limiters.hold(self.limiters.limiter(limit, limit.limit, job), until)
 
     def end_too_far(self, candidate: Candidate, job: Job, limiter: Limiter) -> Deferred | None:
         """End a job for which no start time is left: EXPIRED at its expiry, else DEAD."""
