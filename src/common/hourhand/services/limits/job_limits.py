@@ -11,7 +11,7 @@ from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.limits.declarations import Limit, limit_names
 from hourhand.domain.limits.job_limits import JobLimit, limits_of
-from hourhand.domain.limits.keys import KeyFields
+from hourhand.domain.limits.keys import KeyFields, KeySource
 from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.services.jobs.payload_store import PayloadStore
 
@@ -48,6 +48,19 @@ class JobLimits:
         named = zip(limit_names(info.name, info.limits), info.limits, strict=True)
         by_position = {str(position): one for position, one in enumerate(named)}
         return by_position.get(waits_for.limit)
+
+    def shown_key(self, job: Job, limit: JobLimit) -> str | None:
+        """Return the key of a job's limit as it is shown.
+
+        Of a key in the payload the job stores a digest, so the payload is read. ``None``: the limit
+        has a single key, or the submission chose the key. Raises `Unavailable`.
+        """
+        path = limit.limit.path
+        if limit.text is not None or path.source is not KeySource.PAYLOAD:
+            return limit.text
+        fields = KeyFields(tenant=job.tenant, tags=job.tags, payload=lambda: self._payload(job))
+        value = path.value_of(fields)
+        return path.text(value) if path.digest(limit.name, value) == limit.digest else None
 
     def _payload(self, job: Job) -> Any:
         text = self.contents.read(job.id, job.payload)
