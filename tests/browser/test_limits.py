@@ -111,7 +111,7 @@ def test_the_list_is_filtered_and_walked_by_keys(page: Page, full: tuple[str, li
 
 
 def test_without_a_limit_the_page_says_what_one_is_and_how_to_declare_it(page: Page) -> None:
-    answer = {"limits": [], "next_cursor": None}
+    answer: dict[str, Any] = {"limits": [], "next_cursor": None}
     page.route("**/v1/limits?**", lambda route: route.fulfill(json=answer))
     page.goto("/console/limits")
     page.get_by_role("heading", name="No handler has a limit").wait_for()
