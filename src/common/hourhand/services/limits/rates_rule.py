@@ -14,6 +14,7 @@ from functools import partial
 from hourhand.domain.jobs.job import ErrorInfo, Job
 from hourhand.domain.jobs.transitions import change
 from hourhand.domain.jobs.waiting import Reservation
+from hourhand.domain.limits.declarations import Rate
 from hourhand.domain.limits.rate_writes import Pass
 from hourhand.domain.limits.rates import PAID_FOR
 from hourhand.ports.job_store import Applied
