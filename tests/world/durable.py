@@ -41,7 +41,12 @@ def durable(function: Callable[[Any], Any], clock: Clock) -> Behaviour:
     def behave(job: Job, pulse: Pulse) -> Finished:
         handler = handler_of(job, lambda _name: registered)
         context = job_context(
-            job, None, _Stop(clock), clock=clock, logger=logging.getLogger("tests")
+            job,
+            None,
+            _Stop(clock),
+            clock=clock,
+            logger=logging.getLogger("tests"),
+            take_start=pulse.take_start,
         )
         opened = run_context(context, handler, pulse)
         if isinstance(opened, Finished):

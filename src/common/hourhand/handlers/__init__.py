@@ -10,7 +10,7 @@ from hourhand.domain.limits.debounce import Debounce
 from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
 from hourhand.domain.limits.keys import InvalidLimit
 from hourhand.domain.limits.unique_keys import Unique
-from hourhand.handlers._context import JobContext, Occurrence, StopReason, StopSignal
+from hourhand.handlers._context import JobContext, Occurrence, RateLimit, StopReason, StopSignal
 from hourhand.handlers._errors import (
     CallbackFailed,
     HandlersNotLoaded,
@@ -21,6 +21,7 @@ from hourhand.handlers._errors import (
     NoStepKey,
     NotRetryable,
     RateLimited,
+    RateLimitTooLong,
     ResultNotJson,
     RetryLater,
     SignalTimeout,
@@ -79,6 +80,8 @@ __all__ = [
     "On",
     "PlainJobFunction",
     "Rate",
+    "RateLimit",
+    "RateLimitTooLong",
     "RateLimited",
     "Registry",
     "ResultNotJson",

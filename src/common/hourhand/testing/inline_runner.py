@@ -84,7 +84,14 @@ class InlineRunner:
         """
         began_at = self._clock.now()
         stop = VirtualStop(pulse, self._clock)
-        context = job_context(job, last_error, stop, clock=self._clock, logger=self._logger)
+        context = job_context(
+            job,
+            last_error,
+            stop,
+            clock=self._clock,
+            logger=self._logger,
+            take_start=pulse.take_start,
+        )
         handler = self._known(job)
         if handler is not None and handler.is_durable:
             opened = run_context(context, handler, pulse)

@@ -246,6 +246,7 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
         telemetry=adapters.telemetry,
         ids=retried.ids,
         runs=retried.durable_runs,
+        take_job_start=retried.take_job_start,
     )
     worker = "w-" + adapters.randomness.nonce()[:8]
     of_schedules = OccurrenceRule(

@@ -57,9 +57,9 @@ class RecoveryService:
     timings: Timings
     telemetry: Telemetry
     waiters: WaiterRecords
+    release_slots: Callable[[Job, Job], None]
     wake_next: Callable[[Overlap, str], None] | None = None
     pause_schedule: Callable[[Job], None] | None = None
-    release_slots: Callable[[Job, Job], None] | None = None
     start_compensation: Callable[[Job], bool] | None = None
 
     def recover_lost(self, job: Job, actor: str) -> bool:
@@ -152,8 +152,7 @@ class RecoveryService:
             case OutboxTask.SEND_DEAD_LETTER:
                 self._send_dead_letter(details)
             case OutboxTask.RELEASE_SLOTS:
-                if self.release_slots is not None:
-                    self.release_slots(job, job)
+                self.release_slots(job, job)
             case OutboxTask.START_COMPENSATION:
                 # Left to `finish_job`: what comes of it decides how long the run is kept.
                 return True
