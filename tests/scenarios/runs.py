@@ -61,7 +61,7 @@ class RunWorld(World):
     def note(self, ctx: RunContext, name: str, value: Any) -> Any:
         """Note what a call returned."""
         job = self.job(ctx.job_id)
-        self.returned[job.id, job.round, job.segment, name].add(repr(value))
+        self.returned[job.id, job.round, ctx.run.segment, name].add(repr(value))
         return value
 
     def undo(self, result: Any, key: str) -> None:
@@ -118,9 +118,8 @@ def paid(world: RunWorld, ctx: RunContext) -> Any:
 def rounds(world: RunWorld, ctx: RunContext) -> Any:
     """Three segments, each of which takes one signal."""
     said = world.note(ctx, "said", ctx.wait_for("said", timeout=600, default="nothing"))
-    segment = world.job(ctx.job_id).segment
-    if segment < 2:
-        ctx.restart({"segment": segment + 1})
+    if ctx.run.segment < 2:
+        ctx.restart({"segment": ctx.run.segment + 1})
     return said
 
 
@@ -168,7 +167,8 @@ def signals(name: str) -> Act:
 
 def completes(world: World, process: Process) -> None:
     assert isinstance(world, RunWorld)
-    process.api.callbacks.succeed(world.tokens[0], '"paid"')
+    with suppress(RunEnded):
+        process.api.callbacks.succeed(world.tokens[0], '"paid"')
 
 
 def cancels(_world: World, process: Process) -> None:
