@@ -156,6 +156,8 @@ ROUTES = (
     ),
     *("/v1/jobs/nobody/redrive", "/v1/jobs/nobody/run-now", "/v1/jobs/cancel", "/v1/jobs/redrive"),
     *("/v1/jobs/nobody/discard", "/v1/jobs/discard"),
+    *("/v1/jobs/nobody/steps", "/v1/jobs/nobody/journal", "/v1/jobs/nobody/signals/approved"),
+    *("/v1/callbacks/cb_x/succeed", "/v1/callbacks/cb_x/fail", "/v1/callbacks/cb_x/heartbeat"),
     *(
         "/v1/schedules",
         "/v1/schedules/nobody",

@@ -16,6 +16,7 @@ from proof.explorer.rules import Bounds, Writer, judge_jobs, judge_write
 from proof.explorer.rules_of_leaders import APART, judge_leases, judge_watermark
 from proof.explorer.rules_of_limits import judge_rates, judge_slots, judge_unique
 from proof.explorer.rules_of_records import judge_keys, judge_texts
+from proof.explorer.rules_of_runs import judge_runs
 from proof.explorer.rules_of_schedules import judge_changes
 from proof.explorer.scenario import Scenario
 from proof.explorer.script import MILLISECOND, Answer, Call
@@ -183,7 +184,7 @@ class Effects:
             return [told for pair in changed for told in judge_changes(*pair, now)]
         if port == SIDE_ITEMS:
             old, new = (self.value(SIDE_ITEMS, number)[0] for number in (part, after))
-            return list(judge_slots(old, new, self._scenario.largest_limit))
+            return [*judge_slots(old, new, self._scenario.largest_limit), *judge_runs(old, new)]
         if port == CONTROL:
             return self._judge_control(call, part, after, now_ms, writer)
         return self._judge_jobs(call, part, after, now_ms, writer) if port == JOBS else []

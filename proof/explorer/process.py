@@ -15,6 +15,7 @@ from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.domain.ticks.watermark import Watermark
 from hourhand.memory import FAKE_SECRET, START, MemoryRandomness
 from hourhand.ports.control_store import Lease
+from hourhand.ports.durable_run import DurableRun
 from hourhand.ports.handler_runner import Finished, Pulse, TakenStart
 from hourhand.ports.job_store import Applied, Refused
 from hourhand.ports.queues import Delivery
@@ -142,6 +143,10 @@ class HonestPulse:
         if told == "alive" and asked:
             self.script.complaints.append("a handler was not told that it should stop")
         return told
+
+    def open_run(self) -> DurableRun | Finished:
+        """See the port `Pulse`."""
+        return self.pulse.open_run()
 
     def take_start(self, name: str, cost: float, longest: timedelta) -> TakenStart:
         """See the port `Pulse`."""

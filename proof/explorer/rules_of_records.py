@@ -9,7 +9,9 @@ from hourhand.domain.jobs.job import EventKind, Job, JobStatus, OnLost
 from hourhand.memory.job_store import KeptText
 from hourhand.ports.idempotency_store import IdempotencyRecord
 
-OPENS_A_GENERATION = frozenset({"change", "redrive", "fail", "snooze", "hand_back"})
+OPENS_A_GENERATION = frozenset(
+    {"change", "redrive", "fail", "snooze", "hand_back", "suspend", "wake", "restart"}
+)
 """Moves after which no message that is out there may start the job."""
 
 KEY_REFUSED = ("IdempotencyConflict", "IdempotencyKeyTaken")

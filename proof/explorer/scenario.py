@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from proof.explorer.process import ScriptedProcess
 
 SECOND = timedelta(seconds=1)
+WEEK = 7 * 86_400
 
 TIMINGS = Timings(first_look_back=timedelta(0))
 """The defaults, but that a new installation reads nothing older than itself."""
@@ -89,7 +90,8 @@ class Scenario:
     ``nominals``: the times that its one schedule wants, each of which is made or skipped at the
     end. ``declared``: the limits of its handler; ``most_slots``: the largest ``max`` since slots
     above a lowered one were taken. ``in_order``: whether jobs get slots in the order of their
-    ranks. ``unique``, ``debounce``: which of its jobs are one; ``acknowledged``: the submissions
+    ranks. ``unique``, ``debounce``: which of its jobs are one; ``is_durable``: its jobs are
+    durable runs; ``acknowledged``: the submissions
     that were acknowledged before it all begins. ``offsets``: instants around the end of a lease at
     which time may stop.
     """
@@ -121,6 +123,7 @@ class Scenario:
     in_order: bool = False
     unique: Unique | None = None
     debounce: Debounce | None = None
+    is_durable: bool = False
     acknowledged: tuple[str, ...] = ()
     offsets: tuple[timedelta, ...] = (TIMINGS.clock_margin + timedelta(milliseconds=1),)
     instants: tuple[timedelta, ...] = ()
@@ -135,6 +138,7 @@ class Scenario:
                 limits=self.declared,
                 unique=self.unique,
                 debounce=self.debounce,
+                run_timeout_seconds=WEEK if self.is_durable else None,
             )
         )
 

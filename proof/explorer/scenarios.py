@@ -9,6 +9,7 @@ from proof.explorer.other_scenarios import OTHERS
 from proof.explorer.pause_scenarios import PAUSED
 from proof.explorer.rate_scenarios import RATES
 from proof.explorer.record_scenarios import RECORDED
+from proof.explorer.run_scenarios import DURABLE
 from proof.explorer.schedule_scenarios import SCHEDULED
 from proof.explorer.shard_scenarios import SHARDED
 from proof.explorer.slot_scenarios import SLOTS
@@ -19,7 +20,7 @@ from proof.explorer.waiter_scenarios import WAITERS
 
 _ALL = (
     *(*JOBS, *RECORDED, *SHARDED, *LED, *TICKED, *ECONOMICAL, *SOON),
-    *(*PAUSED, *OTHERS, *SCHEDULED, *SLOTS, *WAITERS, *RATES, *KEYED),
+    *(*PAUSED, *OTHERS, *SCHEDULED, *SLOTS, *WAITERS, *RATES, *KEYED, *DURABLE),
 )
 
 ALL = {each.name: each for each in _ALL}

@@ -514,7 +514,7 @@ CASES = (
             status=status,
             build=make.redrive,
             given=lambda now: {"expires_at": now, "cancel_requested_at": now},
-            breaks={"generation": NEXT_GENERATION},
+            breaks={"generation": NEXT_GENERATION, "not_compensated": stored(compensated_round=1)},
         )
         for status in (JobStatus.DEAD, JobStatus.CANCELLED, JobStatus.EXPIRED)
     ),
@@ -540,7 +540,7 @@ CASES = (
         status=JobStatus.DEAD,
         build=make.redrive,
         given=lambda now: {"discarded_at": now, "discard_note": "a mistake"},
-        breaks={"generation": NEXT_GENERATION},
+        breaks={"generation": NEXT_GENERATION, "not_compensated": stored(compensated_round=1)},
     ),
     MoveCase(
         name="discard",

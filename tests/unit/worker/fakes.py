@@ -17,6 +17,7 @@ from hourhand.domain.ticks.timings import Timings
 from hourhand.handlers import JOB_LOGGER, Registry
 from hourhand.memory import MemoryClock, RecordingTelemetry
 from hourhand.ports.clock import Clock
+from hourhand.ports.durable_run import OpenedRun
 from hourhand.ports.handler_runner import Finished, HandlerRunner, TakenStart
 from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.execution import Disposition, ExecutionService
@@ -67,6 +68,9 @@ class FakePulse:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    def open_run(self) -> OpenedRun | Finished:
+        raise AssertionError("this pulse has no journal")
 
     def take_start(self, name: str, cost: float, longest: timedelta) -> TakenStart:
         self.taken.append((name, cost, longest))

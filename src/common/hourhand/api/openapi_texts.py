@@ -160,6 +160,19 @@ FIELD_TEXTS = {
         "note": _NOTE,
         "until": "The pause ends by itself at this time. Default: it lasts until a resume.",
     },
+    "SignalInput": {
+        "payload": "What the wait returns.",
+        "id": "The same id again changes nothing. Default: each call is a new signal.",
+    },
+    "CallbackResult": {"result": "What the wait returns."},
+    "CallbackFailure": {"error": "Why the work failed; the wait raises it."},
+    "CallbackErrorInput": {"type": "The name of the error.", "message": "What happened."},
+    "RedriveInput": {
+        "from": "Of a durable run: paths of calls that run again, with all below a branch or a "
+        "map of that name. Default: the calls that failed.",
+        "dry_run": "Only answer which calls would run again. Needs `from`.",
+        "fresh": "Of a durable run: run all of it again, with an empty journal.",
+    },
     "LimitQuery": {"key": "One key of a limit that has keys, such as the name of a tenant."},
     "LimitInput": {
         "max": (

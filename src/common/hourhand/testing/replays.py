@@ -68,8 +68,8 @@ def replay(journal: Mapping[str, Any], handler: Callable[..., Any]) -> Replay:
         records = [_record(each) for each in journal["records"]]
         payload = journal["payload"]
         job = _job(journal)
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"This is no journal: {error!r}") from error
+    except (KeyError, TypeError) as wrong:
+        raise ValueError(f"This is no journal: {wrong!r}") from wrong
     entry = _entry_of(str(journal["handler"]), handler)
     clock = MemoryClock(_latest(records))
     run = Invocation(

@@ -32,13 +32,24 @@ def records(world: World) -> list[str]:
     return [key.sort for key in world.side_items.items() if key.kind is not SideItemKind.SIGNAL]
 
 
+def noted(calls: list[Any], name: str, value: Any) -> Any:
+    """Return the function of a step that notes its calls."""
+
+    def function() -> Any:
+        calls.append(name)
+        return value
+
+    return function
+
+
 def test_each_step_runs_once_and_its_result_is_returned_by_every_replay() -> None:
-    world, calls = durable_world(), []
+    world = durable_world()
+    calls: list[Any] = []
 
     def handler(ctx: RunContext) -> Any:
-        first = ctx.step("first", lambda: calls.append("first") or {"n": 1})
+        first = ctx.step("first", noted(calls, "first", {"n": 1}))
         ctx.sleep("rest", 3600)
-        second = ctx.step("second", lambda: calls.append("second") or 2)
+        second = ctx.step("second", noted(calls, "second", 2))
         return [first, second]
 
     world.submit(id="run")
@@ -108,9 +119,10 @@ def test_a_step_without_retries_left_fails_and_an_uncaught_failure_ends_the_run_
 
 
 def test_a_handler_may_catch_the_failure_of_a_step_and_a_replay_raises_it_again() -> None:
-    world, flaky, caught = durable_world(), Flaky(9), []
+    world, flaky = durable_world(), Flaky(9)
+    caught: list[Any] = []
 
-    def handler(ctx: RunContext) -> str:
+    def handler(ctx: RunContext) -> Any:
         try:
             ctx.step("a", flaky, retry=Retry(max_attempts=1))
         except StepFailed as error:
@@ -174,16 +186,19 @@ def killed_once(world: World, handler: Any) -> None:
 
 
 def test_a_plain_step_whose_worker_was_lost_runs_again() -> None:
-    world, calls = durable_world(), []
+    world = durable_world()
+    calls: list[Any] = []
     world.submit(id="run")
     killed_once(world, lambda ctx: ctx.step("a", kill_in("a", calls)))
     assert (result(world), calls) == ('"a"', ["a", "a"])
 
 
 def test_a_step_that_runs_once_is_interrupted_and_not_called_again() -> None:
-    world, calls, caught = durable_world(), [], []
+    world = durable_world()
+    calls: list[str] = []
+    caught: list[Any] = []
 
-    def handler(ctx: RunContext) -> str:
+    def handler(ctx: RunContext) -> Any:
         try:
             return ctx.step("a", kill_in("a", calls), once=True)
         except StepInterrupted as error:
@@ -196,9 +211,10 @@ def test_a_step_that_runs_once_is_interrupted_and_not_called_again() -> None:
 
 
 def test_a_redrive_runs_an_interrupted_step_again() -> None:
-    world, calls = durable_world(), []
+    world = durable_world()
+    calls: list[Any] = []
 
-    def handler(ctx: RunContext) -> str:
+    def handler(ctx: RunContext) -> Any:
         return ctx.step("a", kill_in("a", calls), once=True)
 
     world.submit(id="run")
@@ -224,7 +240,8 @@ def test_a_redrive_keeps_what_succeeded_and_runs_what_failed_again() -> None:
 
 
 def test_invocations_that_make_progress_do_not_use_up_the_attempts() -> None:
-    world, calls = durable_world(), []
+    world = durable_world()
+    calls: list[Any] = []
 
     def handler(ctx: RunContext) -> int:
         for number in range(10):
@@ -287,7 +304,8 @@ def test_a_signal_of_another_name_leaves_the_run_asleep() -> None:
 
 
 def test_a_signal_that_comes_while_the_run_is_about_to_suspend_is_read_in_place() -> None:
-    world, seen = durable_world(), []
+    world = durable_world()
+    seen: list[Any] = []
 
     def handler(ctx: RunContext) -> Any:
         try:
@@ -304,7 +322,8 @@ def test_a_signal_that_comes_while_the_run_is_about_to_suspend_is_read_in_place(
 
 
 def test_a_wait_that_times_out_returns_its_default_and_says_so_ever_after() -> None:
-    world, seen = durable_world(), []
+    world = durable_world()
+    seen: list[Any] = []
 
     def handler(ctx: RunContext) -> Any:
         seen.append(wait(ctx))
@@ -333,7 +352,8 @@ def test_waits_take_the_signals_of_a_name_in_the_order_of_their_arrival_each_onc
 
 
 def test_a_restart_keeps_the_signals_that_no_wait_returned() -> None:
-    world, seen = durable_world(), []
+    world = durable_world()
+    seen: list[Any] = []
 
     def handler(ctx: RunContext) -> Any:
         seen.append(ctx.wait_for("approved"))
@@ -355,7 +375,8 @@ def test_a_restart_keeps_the_signals_that_no_wait_returned() -> None:
 
 
 def test_a_callback_is_completed_once_by_its_token() -> None:
-    world, tokens = durable_world(), []
+    world = durable_world()
+    tokens: list[str] = []
 
     def handler(ctx: RunContext) -> Any:
         callback = ctx.callback("paid", timeout=3600)
@@ -376,7 +397,8 @@ def test_a_callback_is_completed_once_by_its_token() -> None:
 
 
 def test_a_callback_without_heartbeats_fails_though_its_deadline_is_far() -> None:
-    world, tokens = durable_world(), []
+    world = durable_world()
+    tokens: list[str] = []
 
     def handler(ctx: RunContext) -> Any:
         callback = ctx.callback("paid", timeout=86_400, heartbeat=300)
@@ -398,7 +420,8 @@ def test_a_callback_without_heartbeats_fails_though_its_deadline_is_far() -> Non
 
 @pytest.mark.parametrize("change", ["secret", "path", "garbage"])
 def test_a_forged_token_is_unknown(change: str) -> None:
-    world, tokens = durable_world(), []
+    world = durable_world()
+    tokens: list[str] = []
     world.submit(id="run")
 
     def handler(ctx: RunContext) -> Any:
@@ -417,7 +440,8 @@ def test_a_forged_token_is_unknown(change: str) -> None:
 
 
 def test_a_token_of_an_ended_run_is_refused() -> None:
-    world, tokens = durable_world(), []
+    world = durable_world()
+    tokens: list[str] = []
     world.submit(id="run")
     world.deliver(durable(lambda ctx: tokens.append(ctx.callback("paid").token), world.clock))
     with pytest.raises(RunEnded):
@@ -491,7 +515,8 @@ def test_a_run_that_was_past_a_change_keeps_its_old_behaviour() -> None:
 
 
 def test_the_time_and_ids_are_the_same_in_every_replay() -> None:
-    world, seen = durable_world(), []
+    world = durable_world()
+    seen: list[Any] = []
 
     def handler(ctx: RunContext) -> None:
         seen.append((ctx.now(), ctx.uuid("order"), ctx.uuid("order")))
@@ -545,7 +570,8 @@ def test_a_suspended_run_is_cancelled_at_once_and_a_running_one_when_it_would_wa
 
 
 def test_an_async_handler_gathers_steps_and_waits_after_all_of_them_ended() -> None:
-    world, calls = durable_world(), []
+    world = durable_world()
+    calls: list[Any] = []
 
     async def slow() -> str:
         await asyncio.sleep(0.01)
@@ -564,7 +590,8 @@ def test_an_async_handler_gathers_steps_and_waits_after_all_of_them_ended() -> N
 
 
 def test_a_key_names_a_step_in_all_its_tries() -> None:
-    world, keys = durable_world(), []
+    world = durable_world()
+    keys: list[Any] = []
 
     def pay(card: str, key: str) -> None:
         keys.append((card, key, step_key()))
@@ -607,7 +634,8 @@ def test_a_step_does_not_call_the_context_and_a_second_thread_takes_a_branch() -
 
 
 def test_rows_continue_at_the_last_saved_cursor() -> None:
-    world, seen = durable_world(), []
+    world = durable_world()
+    seen: list[Any] = []
 
     def handler(ctx: RunContext) -> int:
         for row in ctx.iterate("rows", list(range(25)), every=10):
