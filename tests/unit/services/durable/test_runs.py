@@ -1,0 +1,227 @@
+"""The journal of a run over its life: limits, ends, redrives, and what is gone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hourhand import NotRetryable
+from hourhand.domain.durable.reversals import COMPENSATION, compensation_id
+from hourhand.domain.errors import WrittenByNewer
+from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.run_times import records_end
+from hourhand.domain.side_items import SideItemKind
+from hourhand.handlers.run_context import RunContext
+from hourhand.services.durable import invocation, runs
+from tests.world.durable import WEEK, durable, durable_world
+from tests.world.world import World
+
+
+def died_with(world: World) -> str:
+    return (world.job("run").last_failure or "").partition(":")[0]
+
+
+def test_a_journal_beyond_its_limit_ends_the_run_and_is_announced_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(invocation, "MAX_RECORDS", 5)
+    world = durable_world()
+    world.submit(id="run")
+
+    def endless(ctx: RunContext) -> None:
+        for number in range(10):
+            ctx.step(f"s{number}", int)
+
+    world.settle(durable(endless, world.clock))
+    assert died_with(world) == "JournalFull"
+    told = [line for line in world.telemetry.warnings if "nearly full" in line.sentence]
+    assert len(told) == 1
+
+
+def test_a_journal_that_is_too_long_to_be_read_ends_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = durable_world()
+    world.submit(id="run")
+
+    def handler(ctx: RunContext) -> None:
+        ctx.step("a", int)
+        ctx.step("b", int)
+        ctx.sleep("rest", 60)
+
+    world.deliver(durable(handler, world.clock))
+    monkeypatch.setattr(runs, "MAX_RECORDS", 2)
+    world.settle(durable(handler, world.clock))
+    assert died_with(world) == "JournalFull"
+    assert compensation_id("run", 0, 1) not in world.store.jobs()
+
+
+def test_more_signals_than_a_wait_reads_are_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(invocation, "MAX_UNCONSUMED", 1)
+    world = durable_world()
+    world.submit(id="run")
+    for number in range(3):
+        world.api.signals.send("run", "s", str(number), "1")
+    world.settle(durable(lambda ctx: ctx.wait_for("s"), world.clock))
+    assert world.job("run").status is JobStatus.SUCCEEDED
+    assert any("more signals" in line.sentence for line in world.telemetry.warnings)
+
+
+def test_a_result_that_is_gone_ends_the_run_instead_of_repeating_the_step() -> None:
+    world = durable_world()
+    world.submit(id="run")
+
+    def handler(ctx: RunContext) -> None:
+        ctx.step("large", lambda: "x" * 10_000)
+        ctx.sleep("rest", 60)
+
+    world.deliver(durable(handler, world.clock))
+    [key] = [key for key in world.side_items.items() if key.kind is SideItemKind.VALUE]
+    world.side_items._delete(key)
+    world.settle(durable(handler, world.clock))
+    assert died_with(world) == "JournalExpired"
+
+
+def test_a_large_signal_is_kept_in_the_bucket() -> None:
+    world = durable_world()
+    world.submit(id="run")
+    world.api.signals.send("run", "s", "1", '"' + "x" * 300_000 + '"')
+    world.settle(durable(lambda ctx: len(ctx.wait_for("s")), world.clock))
+    assert world.api.queries.job("run").result_text == "300000"
+
+
+def _fails_once(failures: list[int]) -> Any:
+    def handler(ctx: RunContext) -> int:
+        ctx.step("good", lambda: "x" * 300_000)
+        ctx.step("beside", lambda: "x" * 10_000)
+        if not failures:
+            failures.append(1)
+            raise NotRetryable("no")
+        return len(failures)
+
+    return handler
+
+
+def test_a_redrive_gives_every_record_the_end_of_the_new_deadline() -> None:
+    world = durable_world()
+    world.submit(id="run")
+    handler = durable(_fails_once([]), world.clock)
+    world.settle(handler)
+    before = records_end(world.job("run"))
+    assert before is not None
+    world.advance(5 * 86_400)
+    world.api.operations.redrive("run", actor="caller")
+    assert world.job("run").journal_ends == before
+    world.settle(handler, minutes=90)
+    job = world.job("run")
+    assert job.status is JobStatus.SUCCEEDED
+    assert job.journal_ends is None
+    end = records_end(job)
+    assert end is not None
+    assert end >= before + timedelta(days=5)
+    kept = {world.side_items.kept_until(key) for key in world.side_items.items()}
+    assert kept == {end}
+    assert set(world.objects.finished().values()) == {end}
+
+
+def test_a_redrive_after_the_end_of_the_journal_ends_the_run() -> None:
+    world = durable_world()
+    world.submit(id="run")
+    handler = durable(_fails_once([]), world.clock)
+    world.settle(handler)
+    world.advance(WEEK + 15 * 86_400)
+    world.api.operations.redrive("run", actor="caller")
+    world.settle(handler, minutes=90)
+    assert died_with(world) == "JournalExpired"
+
+
+def test_a_record_of_a_newer_version_leaves_the_run_to_a_newer_worker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = durable_world()
+    world.submit(id="run")
+
+    def refuse(*_: Any) -> None:
+        raise WrittenByNewer("newer", ids=["run"])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runs.DurableRuns, "read", refuse)
+        world.deliver(durable(lambda ctx: ctx.step("a", int), world.clock))
+    job = world.job("run")
+    assert (job.status, job.attempt) == (JobStatus.RETRYING, 0)
+    world.settle(durable(lambda ctx: ctx.step("a", int), world.clock))
+    assert world.job("run").status is JobStatus.SUCCEEDED
+
+
+# --- compensation ---
+
+
+def _saga(reversed_: list[Any], *, fails: bool = True) -> Any:
+    def handler(ctx: RunContext) -> None:
+        for name in ("first", "second"):
+            ctx.step(name, str, name, compensate=lambda *told: reversed_.append(told))
+        ctx.step("third", str, "third")
+        if fails:
+            raise NotRetryable("no")
+
+    return handler
+
+
+def test_the_steps_of_a_run_that_failed_are_reversed_the_newest_first() -> None:
+    world = durable_world()
+    reversed_: list[Any] = []
+    world.submit(id="run", tenant="acme")
+    world.settle(durable(_saga(reversed_), world.clock))
+    assert [result for result, _ in reversed_] == ["second", "first"]
+    job, undo = world.job("run"), world.job(compensation_id("run", 0, 1))
+    assert (job.status, job.compensated_round) == (JobStatus.DEAD, 1)
+    assert (undo.handler, undo.tenant, undo.status) == (COMPENSATION, "acme", JobStatus.SUCCEEDED)
+    assert job.keep_until == records_end(job)
+
+
+def test_a_run_that_was_redriven_before_its_compensation_is_not_reversed() -> None:
+    world = durable_world()
+    reversed_: list[Any] = []
+    world.submit(id="run")
+    world.deliver(durable(_saga(reversed_), world.clock))
+    world.api.operations.redrive("run", actor="caller")
+    world.settle(durable(_saga(reversed_, fails=False), world.clock))
+    assert world.job("run").status is JobStatus.SUCCEEDED
+    assert reversed_ == []
+
+
+def test_a_cancelled_run_is_reversed_and_one_without_such_steps_is_left_alone() -> None:
+    world = durable_world()
+    reversed_: list[Any] = []
+
+    def handler(ctx: RunContext) -> None:
+        if ctx.job_id == "run":
+            ctx.step("a", int, compensate=lambda *told: reversed_.append(told))
+        ctx.wait_for("never")
+
+    for name in ("run", "plain"):
+        world.submit(id=name)
+    behave = durable(handler, world.clock)
+    world.deliver(behave)
+    for name in ("run", "plain"):
+        world.api.operations.cancel(name, actor="caller")
+    world.settle(behave)
+    assert len(reversed_) == 1
+    assert world.job("plain").compensated_round is None
+    assert len(world.store.jobs()) == 3
+
+
+def test_a_run_whose_code_cannot_replay_its_journal_is_not_reversed() -> None:
+    world = durable_world()
+    world.submit(id="run")
+
+    def old(ctx: RunContext) -> None:
+        ctx.step("a", int, compensate=lambda *_: None)
+        ctx.sleep("rest", 60)
+
+    world.deliver(durable(old, world.clock))
+    world.settle(durable(lambda ctx: ctx.sleep("a", 60), world.clock))
+    assert died_with(world) == "ReplayMismatch"
+    assert set(world.store.jobs()) == {"run"}

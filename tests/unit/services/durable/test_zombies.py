@@ -1,0 +1,214 @@
+"""Two owners of a run, one of which lost its lease: one record of each call, and both read it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hourhand import Retry
+from hourhand.domain.durable.calls import (
+    Failure,
+    RunLost,
+    StepOptions,
+    Suspension,
+    Try,
+    Value,
+)
+from hourhand.domain.durable.records import RecordKind, RecordOutcome
+from hourhand.domain.jobs.job import ErrorInfo
+from hourhand.handlers.run_context import RunContext
+from hourhand.services.durable.invocation import Invocation
+from tests.world.durable import durable, durable_world
+from tests.world.runs import HandlerKilled
+from tests.world.world import World
+
+PLAIN, ONCE, UNDONE = StepOptions(), StepOptions(is_once=True), StepOptions(is_compensated=True)
+ERROR = ErrorInfo(type="OSError", message="no")
+
+
+class Owners:
+    """The journal of one run as two workers have it open; the second one owns the run."""
+
+    def __init__(self, before: Any = None) -> None:
+        self.world: World = durable_world()
+        self.opened: list[Any] = []
+        self.world.submit(id="run")
+        self._open(before)
+        self.world.advance(60)
+        self._open(None)
+        self.zombie: Invocation = self.opened[0]
+        self.owner: Invocation = self.opened[1]
+
+    def _open(self, before: Any) -> None:
+        def handler(ctx: RunContext) -> None:
+            self.opened.append(ctx.run)
+            if before is not None:
+                before(ctx.run)
+            raise HandlerKilled
+
+        with pytest.raises(HandlerKilled):
+            self.world.deliver(durable(handler, self.world.clock))
+
+
+def begun(run: Invocation, options: StepOptions = PLAIN) -> Try:
+    attempt = run.begin_step("a", options, fits=True)
+    assert isinstance(attempt, Try)
+    started = run.start_step(attempt, options)
+    assert isinstance(started, Try)
+    return started
+
+
+def failed(run: Invocation, attempt: Try, options: StepOptions = PLAIN, seconds: float = 60) -> Any:
+    return run.fail_step(
+        attempt,
+        options,
+        ERROR,
+        policy=Retry(max_attempts=3),
+        delay=timedelta(seconds=seconds),
+        counts=True,
+        fits=True,
+    )
+
+
+def test_the_first_record_of_a_step_stands_and_both_owners_get_it() -> None:
+    owners = Owners()
+    first, second = begun(owners.zombie), begun(owners.owner)
+    assert owners.zombie.end_step(first, PLAIN, '"zombie"') == Value('"zombie"')
+    assert owners.owner.end_step(second, PLAIN, '"owner"') == Value('"zombie"')
+
+
+def test_a_success_stands_beside_the_failed_try_of_a_zombie() -> None:
+    owners = Owners()
+    first, second = begun(owners.zombie), begun(owners.owner)
+    assert isinstance(failed(owners.zombie, first), Suspension)
+    assert owners.owner.end_step(second, PLAIN, "1") == Value("1")
+
+
+def test_a_zombie_neither_adds_nor_hides_an_attempt() -> None:
+    owners = Owners()
+    first, second = begun(owners.zombie), begun(owners.owner)
+    assert isinstance(failed(owners.zombie, first), Suspension)
+    with pytest.raises(RunLost):
+        failed(owners.owner, second)
+    record = owners.owner.journal.stored(RecordKind.STEP, "a")
+    assert record is not None
+    assert (record.outcome, record.count) == (RecordOutcome.RETRYING, 1)
+
+
+def test_a_failure_that_a_zombie_recorded_is_that_of_the_owner() -> None:
+    owners = Owners()
+    first, second = begun(owners.zombie), begun(owners.owner)
+    error = ErrorInfo(type="OSError", message="no", retryable=False)
+    last = {"policy": Retry(), "delay": None, "counts": True, "fits": True}
+    assert owners.zombie.fail_step(first, PLAIN, error, **last) == Failure(error)  # type: ignore[arg-type]
+    assert owners.owner.end_step(second, PLAIN, "1") == Failure(error)
+
+
+@pytest.mark.parametrize("options", [ONCE, UNDONE], ids=["once", "compensate"])
+def test_a_zombie_that_records_a_start_does_not_call_the_function(options: StepOptions) -> None:
+    owners = Owners()
+    attempt = owners.zombie.begin_step("a", options, fits=True)
+    assert isinstance(attempt, Try)
+    with pytest.raises(RunLost):
+        owners.zombie.start_step(attempt, options)
+
+
+def test_the_outcome_of_a_start_that_another_owner_replaced_is_refused() -> None:
+    started: list[Try] = []
+    owners = Owners(before=lambda run: started.append(begun(run, UNDONE)))
+    second = begun(owners.owner, UNDONE)
+    with pytest.raises(RunLost):
+        owners.zombie.end_step(started[0], UNDONE, "1")
+    assert owners.owner.end_step(second, UNDONE, "2") == Value("2")
+    assert owners.zombie.end_step(started[0], UNDONE, "1") == Value("2")
+
+
+def test_a_step_that_runs_once_stays_interrupted_whatever_its_zombie_returns() -> None:
+    started: list[Try] = []
+    owners = Owners(before=lambda run: started.append(begun(run, ONCE)))
+    interrupted = owners.owner.begin_step("a", ONCE, fits=True)
+    assert isinstance(interrupted, Failure)
+    assert interrupted.error.type == "StepInterrupted"
+    assert owners.zombie.end_step(started[0], ONCE, "1") == interrupted
+
+
+def test_a_step_whose_zombie_ended_it_meanwhile_is_not_interrupted() -> None:
+    started: list[Try] = []
+    owners = Owners(before=lambda run: started.append(begun(run, ONCE)))
+    owners.zombie.end_step(started[0], ONCE, "1")
+    assert owners.owner.begin_step("a", ONCE, fits=True) == Value("1")
+
+
+def test_a_start_is_not_interrupted_by_its_own_invocation() -> None:
+    owners = Owners()
+    begun(owners.owner, ONCE)
+    with pytest.raises(RunLost):
+        owners.owner.begin_step("a", ONCE, fits=True)
+
+
+def test_a_retry_of_a_step_with_a_start_is_recorded_also_in_place() -> None:
+    owners = Owners()
+    again = failed(owners.owner, begun(owners.owner, UNDONE), UNDONE, seconds=1)
+    assert isinstance(again, Try)
+    assert again.number == 2
+    started = owners.owner.start_step(again, UNDONE)
+    assert isinstance(started, Try)
+    assert owners.owner.end_step(started, UNDONE, "1") == Value("1")
+
+
+def test_both_owners_sleep_until_the_time_that_was_recorded_first() -> None:
+    owners = Owners()
+    first = owners.zombie.sleep("rest", timedelta(seconds=600))
+    owners.world.advance(60)
+    assert owners.owner.sleep("rest", timedelta(seconds=600)) == first
+
+
+def test_both_owners_have_the_token_the_time_and_the_deadline_that_were_recorded_first() -> None:
+    owners = Owners()
+    assert owners.zombie.open_callback("cb", None, None) == owners.owner.open_callback(
+        "cb", None, None
+    )
+    first = owners.zombie.now("now")
+    owners.world.advance(60)
+    assert owners.owner.now("now") == first
+    waits = owners.zombie.wait_for_signal("s", "s", timedelta(60), has_default=True)
+    assert owners.owner.wait_for_signal("s", "s", timedelta(9), has_default=True) == waits
+
+
+def test_a_wait_that_another_owner_ended_meanwhile_returns_the_same() -> None:
+    owners = Owners()
+    owners.world.api.signals.send("run", "s", "1", "1")
+    first = owners.zombie.wait_for_signal("s", "s", timedelta(60), has_default=True)
+    owners.world.api.signals.send("run", "s", "0", "0")
+    assert owners.owner.wait_for_signal("s", "s", timedelta(60), has_default=True) == first
+    assert first == Value("1")
+
+
+def test_a_deadline_that_meets_a_signal_that_another_owner_took_returns_it() -> None:
+    owners = Owners()
+    owners.world.api.signals.send("run", "s", "1", "1")
+    assert isinstance(owners.zombie._next_signal("s", "s"), object)
+    owners.zombie.wait_for_signal("s", "s", timedelta(60), has_default=True)
+    record = owners.owner._set_deadline("s", "gs", timedelta(60), 0)
+    assert record.is_settled
+
+
+def test_an_owner_does_not_move_the_cursor_of_a_newer_one() -> None:
+    owners = Owners()
+    owners.owner.save_cursor("rows", "10")
+    with pytest.raises(RunLost):
+        owners.zombie.save_cursor("rows", "5")
+    assert owners.owner.cursor("rows") == "10"
+
+
+def test_two_branches_never_return_one_signal_in_whatever_order_owners_run_them() -> None:
+    owners = Owners()
+    owners.world.api.signals.send("run", "s", "1", '"first"')
+    owners.world.advance(1)
+    owners.world.api.signals.send("run", "s", "2", '"second"')
+    right = owners.zombie.wait_for_signal("right/s", "s", None, has_default=False)
+    left = owners.owner.wait_for_signal("left/s", "s", None, has_default=False)
+    assert (right, left) == (Value('"first"'), Value('"second"'))
+    assert owners.owner.wait_for_signal("right/s", "s", None, has_default=False) == right
