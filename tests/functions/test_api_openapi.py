@@ -21,6 +21,7 @@ from hourhand.api.requests import (
     BackfillInput,
     BulkRequest,
     CalendarInput,
+    CallbackResult,
     HandlerPauseInput,
     JobPatch,
     JobSubmission,
@@ -28,8 +29,10 @@ from hourhand.api.requests import (
     NoteInput,
     PageRequest,
     PreviewInput,
+    RedriveInput,
     RetryInput,
     ScheduleInput,
+    SignalInput,
 )
 from hourhand.api.requests.schedule_operations import PreviewedSchedule
 from hourhand.api.requests.schedules import KeepInput, MisfireInput
@@ -107,11 +110,15 @@ def test_every_failure_is_a_problem() -> None:
                 assert list(response["content"]) == ["application/problem+json"]
 
 
-def test_only_a_note_and_the_end_of_a_pause_may_be_left_out_altogether() -> None:
+MAY_BE_LEFT_OUT = {NoteInput, HandlerPauseInput, SignalInput, CallbackResult, RedriveInput}
+"""Bodies without a field that must be given."""
+
+
+def test_only_bodies_whose_fields_are_all_optional_may_be_left_out_altogether() -> None:
     for (method, path), description in DESCRIPTIONS.items():
         operation = openapi_document()["paths"][path][method.lower()]
         if description.body is not None:
-            is_optional = description.body in {NoteInput, HandlerPauseInput}
+            is_optional = description.body in MAY_BE_LEFT_OUT
             assert operation["requestBody"]["required"] is not is_optional
 
 

@@ -40,6 +40,15 @@ TWINS: dict[str, tuple[Call, str]] = {
     "POST /jobs/{id}/redrive": (lambda c: c.redrive("x"), "jobs redrive x"),
     "POST /jobs/{id}/discard": (lambda c: c.discard("x"), "jobs discard x"),
     "POST /jobs/{id}/run-now": (lambda c: c.run_now("x"), "jobs run-now x"),
+    "POST /jobs/{id}/signals/{name}": (
+        lambda c: c.runs.signal("x", "approved"),
+        "runs signal x approved",
+    ),
+    "GET /jobs/{id}/steps": (lambda c: list(c.runs.steps("x")), "runs steps x"),
+    "GET /jobs/{id}/journal": (lambda c: c.runs.journal("x"), "runs journal x"),
+    "POST /callbacks/{token}/succeed": (lambda c: c.callbacks.succeed("cb_x"), ""),
+    "POST /callbacks/{token}/fail": (lambda c: c.callbacks.fail("cb_x", "no"), ""),
+    "POST /callbacks/{token}/heartbeat": (lambda c: c.callbacks.heartbeat("cb_x"), ""),
     "POST /jobs/cancel": (lambda c: c.cancel_many(all=True), "jobs cancel --all --yes"),
     "POST /jobs/redrive": (lambda c: c.redrive_many(all=True), "jobs redrive --all --yes"),
     "POST /jobs/discard": (lambda c: c.discard_many(all=True), "jobs discard --all --yes"),
@@ -88,7 +97,13 @@ TWINS: dict[str, tuple[Call, str]] = {
     "POST /limits/{name}/free": (lambda c: c.limits.free("x", "y"), "limits free x y"),
     "GET /health": (lambda c: c.health(), ""),
 }
-WITHOUT_COMMAND = {"GET /health": "`doctor` asks for it, without the client, and tests what came"}
+BY_A_SYSTEM = "another system completes a callback, not a person"
+WITHOUT_COMMAND = {
+    "GET /health": "`doctor` asks for it, without the client, and tests what came",
+    "POST /callbacks/{token}/succeed": BY_A_SYSTEM,
+    "POST /callbacks/{token}/fail": BY_A_SYSTEM,
+    "POST /callbacks/{token}/heartbeat": BY_A_SYSTEM,
+}
 WITHOUT_TWINS = {
     "GET /openapi.json": "it describes the API to the tools that make clients",
     "GET /docs": "it is a page for a browser",
@@ -101,6 +116,12 @@ WITHOUT_VIEW = {
     "PUT /limits/{name}": "a handler's page shows its limits; commands change them",
     "DELETE /limits/{name}": "a handler's page shows its limits; commands change them",
     "POST /limits/{name}/free": "a handler's page shows its limits; commands change them",
+    "GET /jobs/{id}/steps": "commands show the steps of a run",
+    "GET /jobs/{id}/journal": "a test replays it, so a command writes it to a file",
+    "POST /jobs/{id}/signals/{name}": "a command sends it",
+    "POST /callbacks/{token}/succeed": BY_A_SYSTEM,
+    "POST /callbacks/{token}/fail": BY_A_SYSTEM,
+    "POST /callbacks/{token}/heartbeat": BY_A_SYSTEM,
     "POST /resweep": "it follows a restore of the tables, of which the runbook has all commands",
     "GET /resweep": "it follows a restore of the tables, of which the runbook has all commands",
     "GET /openapi.json": "the link in the navigation shows it as a page",

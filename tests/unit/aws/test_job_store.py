@@ -203,8 +203,12 @@ def test_details_of_many_pages_are_read_to_the_end(stubbed: Stub) -> None:
         {"Items": [job_to_item(job)]},
         {
             "TableName": "jobs",
-            "KeyConditionExpression": "p = :job",
-            "ExpressionAttributeValues": {":job": {"S": "job-1"}},
+            "KeyConditionExpression": "p = :job AND s BETWEEN :first AND :last",
+            "ExpressionAttributeValues": {
+                ":job": {"S": "job-1"},
+                ":first": {"S": "C#"},
+                ":last": {"S": "J"},
+            },
             "ScanIndexForward": False,
             "ConsistentRead": True,
             "ExclusiveStartKey": hot_key("job-1"),

@@ -66,6 +66,7 @@ class LiveHandlers:
             limits=real.limits,
             unique=real.unique,
             debounce=real.debounce,
+            run_timeout_seconds=real.run_timeout_seconds,
         )
 
     def all(self) -> Sequence[HandlerInfo]:

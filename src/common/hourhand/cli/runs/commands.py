@@ -50,7 +50,7 @@ def list_steps(
 )
 def send_signal(
     session: Session,
-    id: RunId,  # noqa: A002 (the argument's name)
+    run: RunId,
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Name of the signal.", show_default=False)
     ],
@@ -58,7 +58,7 @@ def send_signal(
         str | None,
         typer.Option(metavar="JSON", help="Payload of the signal. Default: null."),
     ] = None,
-    signal_id: Annotated[
+    id: Annotated[  # noqa: A002 (the flag's name)
         str | None,
         typer.Option(
             "--id",
@@ -73,15 +73,15 @@ def send_signal(
     """
     from hourhand.cli.runs.showing import payload_of
 
-    accepted = session.client.runs.signal(id, name, payload_of(payload), id=signal_id)
+    accepted = session.client.runs.signal(run, name, payload_of(payload), id=id)
     if session.is_json:
         session.print_json(accepted.raw)
         return
-    session.remark(f"The run {id} got the signal {name}.")
+    session.remark(f"The run {run} got the signal {name}.")
 
 
 @runs.command("journal")
-@verb(example="hourhand runs journal 01k2v8r3t5w7x9y1z3b5d > journal.json")
+@verb(example="hourhand runs journal 01k2v8r3t5w7x9y1z3b5d")
 def export_journal(session: Session, id: RunId) -> None:  # noqa: A002 (the argument's name)
     """Print the journal of a run as JSON, for hourhand.testing.replay.
 
@@ -104,6 +104,8 @@ def redrive_run(
         list[str] | None,
         typer.Option(
             "--from",
+            envvar="HOURHAND_RUNS_REDRIVE_FROM",
+            show_envvar=False,
             metavar="PATH",
             help="Path of a call that runs again, with all below a branch of that name. May be "
             "given several times. Default: only the calls that failed.",

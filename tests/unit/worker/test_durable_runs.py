@@ -1,0 +1,166 @@
+"""Durable handlers in real threads: their suspension, their steps that hang, and their mistakes."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hourhand import Retry
+from hourhand.domain.durable.calls import NOW, Suspension
+from hourhand.domain.durable.records import RecordKind, RecordOutcome
+from hourhand.domain.jobs.job import JobStatus, Outcome
+from hourhand.domain.jobs.waiting import WaitKind
+from hourhand.handlers import Registry
+from hourhand.handlers.run_context import RunContext
+from hourhand.memory import (
+    MemoryJobStore,
+    MemoryObjectStore,
+    MemoryRandomness,
+    MemorySideItemStore,
+    RecordingTelemetry,
+)
+from hourhand.ports.durable_run import OpenedRun
+from hourhand.ports.handler_runner import Finished
+from hourhand.services.durable.invocation import Invocation
+from hourhand.services.durable.runs import DurableRuns
+from hourhand.services.durable.values import RunPorts
+from hourhand.worker import LoadedHandlers, RunLimits, ThreadRunner
+from tests.unit.worker.fakes import PATIENCE, PATIENT, FakePulse, OneRun, running_job
+
+HASTY = RunLimits(stop_grace=0.05, neighbour_grace=0.05, hand_back=0.05, load=PATIENCE)
+
+
+class JournalPulse(FakePulse):
+    """Opens a journal in memory."""
+
+    def __init__(self, rig: OneRun) -> None:
+        super().__init__()
+        self.job = running_job(token=1)
+        jobs = MemoryJobStore()
+        jobs.put(self.job)
+        self._runs = DurableRuns(
+            RunPorts(
+                jobs=jobs,
+                side_items=MemorySideItemStore(),
+                objects=MemoryObjectStore(),
+                clock=rig.clock,
+                randomness=MemoryRandomness(),
+                telemetry=RecordingTelemetry(),
+            )
+        )
+        self.opened: Invocation | None = None
+
+    def open_run(self) -> OpenedRun | Finished:
+        self.opened = self._runs.open(self.job)
+        return self.opened
+
+
+def run(
+    handler: Callable[[RunContext], Any], *, limits: RunLimits = PATIENT, timeout_seconds: int = 300
+) -> tuple[Finished, Invocation]:
+    rig = OneRun(limits=limits)
+    pulse = JournalPulse(rig)
+    registry = Registry()
+    registry.add("greet", handler, run_timeout_seconds=3600)
+    handlers = LoadedHandlers(lambda: registry)
+    handlers.load()
+    runner = ThreadRunner(rig.tools(handlers), rig.process.enter(), lambda: 900.0)
+    job = replace(pulse.job, timeout_seconds=timeout_seconds)
+    finished = runner.run(job, "null", None, pulse)
+    assert pulse.opened is not None
+    return finished, pulse.opened
+
+
+def test_a_handler_that_waits_suspends_with_what_it_waits_for() -> None:
+    finished, _ = run(lambda ctx: ctx.wait_for("approved"))
+    assert finished.outcome is Outcome.SUSPENDED
+    assert finished.suspension == Suspension(WaitKind.SIGNAL, "approved")
+
+
+def test_a_handler_that_swallows_its_suspension_suspends_all_the_same(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def handler(ctx: RunContext) -> str:
+        try:
+            ctx.wait_for("approved")
+        except BaseException:  # noqa: BLE001 - what this test is about
+            return "swallowed"
+        return "never"
+
+    finished, _ = run(handler)
+    assert finished.outcome is Outcome.SUSPENDED
+    assert "caught hourhand.handlers.Suspended" in caplog.text
+
+
+def test_a_step_that_overruns_its_time_fails_and_the_run_goes_on_in_another_process() -> None:
+    release = threading.Event()
+
+    def handler(ctx: RunContext) -> None:
+        ctx.step("stuck", release.wait, PATIENCE, timeout=0.05, retry=Retry(max_attempts=2))
+
+    finished, opened = run(handler, limits=HASTY)
+    release.set()
+    assert (finished.outcome, finished.suspension) == (Outcome.SUSPENDED, NOW)
+    assert finished.still_runs
+    record = opened.journal.stored(RecordKind.STEP, "stuck")
+    assert record is not None
+    assert (record.outcome, record.count) == (RecordOutcome.RETRYING, 1)
+    assert record.error.type == "StepTimeout"
+
+
+def test_a_step_that_overruns_its_last_try_fails_permanently() -> None:
+    release = threading.Event()
+
+    def handler(ctx: RunContext) -> None:
+        ctx.step("stuck", release.wait, PATIENCE, timeout=0.05, retry=Retry(max_attempts=1))
+
+    finished, opened = run(handler, limits=HASTY)
+    release.set()
+    assert finished.outcome is Outcome.SUSPENDED
+    record = opened.journal.stored(RecordKind.STEP, "stuck")
+    assert record is not None
+    assert record.outcome is RecordOutcome.FAILED
+
+
+def test_an_async_step_that_overruns_its_time_is_cancelled_and_retried() -> None:
+    calls: list[int] = []
+
+    async def slow() -> str:
+        calls.append(1)
+        if len(calls) == 1:
+            await asyncio.sleep(PATIENCE)
+        return "done"
+
+    async def handler(ctx: RunContext) -> Any:
+        return await ctx.step("slow", slow, timeout=0.05, retry=Retry(base_seconds=0))
+
+    finished, _ = run(handler)
+    assert (finished.outcome, finished.result_text) == (Outcome.SUCCEEDED, '"done"')
+    assert len(calls) == 2
+
+
+def test_a_restart_ends_the_invocation_with_the_new_payload() -> None:
+    finished, _ = run(lambda ctx: ctx.restart({"page": 2}))
+    assert (finished.outcome, finished.payload_text) == (Outcome.RESTARTED, '{"page":2}')
+
+
+def test_a_run_that_is_over_does_not_call_its_handler() -> None:
+    rig = OneRun()
+    registry = Registry()
+    registry.add("greet", lambda _context: None, run_timeout_seconds=3600)
+    handlers = LoadedHandlers(lambda: registry)
+    handlers.load()
+    ended = Finished(outcome=Outcome.FAILED)
+
+    class EndedPulse(FakePulse):
+        def open_run(self) -> OpenedRun | Finished:
+            return ended
+
+    runner = ThreadRunner(rig.tools(handlers), rig.process.enter(), lambda: 900.0)
+    assert runner.run(running_job(), "null", None, EndedPulse()) is ended
+    assert running_job().status is JobStatus.RUNNING
