@@ -49,6 +49,7 @@ def test_handlers_are_listed_with_the_policies_they_state() -> None:
         "limits": [],
         "unique": None,
         "debounce": None,
+        "run_timeout_seconds": None,
         "schedule": None,
         "paused": None,
     }

@@ -138,6 +138,9 @@ class Handler(Answered):
     limits: Annotated[tuple[HandlerLimit, ...], "in the order in which they are declared"]
     unique: Annotated[HandlerUnique | None, "null if its jobs are not unique"]
     debounce: Annotated[HandlerDebounce | None, "null if its jobs are not debounced"]
+    run_timeout_seconds: Annotated[
+        int | None, "how long a run of a durable handler may take; null for any other handler"
+    ]
     schedule: HandlerSchedule | None
     paused: HandlerPause | None
 

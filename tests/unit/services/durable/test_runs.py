@@ -9,7 +9,7 @@ import pytest
 
 from hourhand import NotRetryable
 from hourhand.domain.durable.reversals import COMPENSATION, compensation_id
-from hourhand.domain.errors import WrittenByNewer
+from hourhand.domain.errors import WrittenByNewer, WrongState
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.jobs.run_times import records_end
 from hourhand.domain.side_items import SideItemKind
@@ -225,3 +225,19 @@ def test_a_run_whose_code_cannot_replay_its_journal_is_not_reversed() -> None:
     world.settle(durable(lambda ctx: ctx.sleep("a", 60), world.clock))
     assert died_with(world) == "ReplayMismatch"
     assert set(world.store.jobs()) == {"run"}
+
+
+def test_the_payload_of_a_run_that_began_is_not_changed_and_its_time_is() -> None:
+    world = durable_world()
+    world.submit(id="run", delay_seconds=600)
+    world.change("run", payload={"n": 1})
+    world.change("run", delay_seconds=0)
+    behave = durable(lambda ctx: ctx.sleep("rest", 7_200), world.clock)
+    world.deliver(behave)
+    with pytest.raises(WrongState, match="has begun"):
+        world.change("run", payload={"n": 2})
+    world.api.operations.run_now("run", actor="caller")
+    world.deliver(behave)
+    assert world.job("run").status is JobStatus.PENDING
+    world.settle(behave, minutes=150)
+    assert world.job("run").status is JobStatus.SUCCEEDED

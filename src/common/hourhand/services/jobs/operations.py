@@ -98,6 +98,7 @@ class OperationsService:
         job = self._require(job_id)
         for _ in range(MAX_LOST_RACES):
             _require_waiting(job, "changed")
+            _require_same_payload(job, patch)
             now = self.clock.now()
             run_at = _new_run_at(patch, now)
             sets = self._changed_fields(job, patch, run_at, now)
@@ -308,6 +309,15 @@ def _new_run_at(patch: JobPatch, now: datetime) -> datetime | None:
 def _require_waiting(job: Job, verb: str) -> None:
     if job.status not in NOT_STARTED:
         raise WrongState(f"Job {job.id} is {job.status}; only a job not yet running can be {verb}.")
+
+
+def _require_same_payload(job: Job, patch: JobPatch) -> None:
+    """Refuse another payload of a durable run that began: its records follow from its payload."""
+    if job.is_durable_run and patch.payload_text is not None:
+        raise WrongState(
+            f"Run {job.id} has begun, so its payload cannot be changed. Send it a signal, or cancel "
+            "it and submit a new one."
+        )
 
 
 def _judge(job: Job, result: WriteResult) -> tuple[bool, Job]:
