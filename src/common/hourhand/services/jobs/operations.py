@@ -315,8 +315,8 @@ def _require_same_payload(job: Job, patch: JobPatch) -> None:
     """Refuse another payload of a durable run that began: its records follow from its payload."""
     if job.is_durable_run and patch.payload_text is not None:
         raise WrongState(
-            f"Run {job.id} has begun, so its payload cannot be changed. Send it a signal, or cancel "
-            "it and submit a new one."
+            f"Run {job.id} has begun, so its payload cannot be changed. Send it a signal, or "
+            "cancel it and submit a new one."
         )
 
 
