@@ -9,7 +9,7 @@ import json
 import math
 import threading
 import uuid
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,6 +18,8 @@ from hourhand.domain.durable.calls import (
     DEFAULT_STEP_SECONDS,
     NOW,
     Failure,
+    On,
+    Recorded,
     Retries,
     StepOptions,
     Suspension,
@@ -28,6 +30,7 @@ from hourhand.domain.durable.calls import (
 from hourhand.domain.durable.names import PathNames, name_problem
 from hourhand.domain.ids import content_hash
 from hourhand.domain.jobs.job import MAX_CONTENT_BYTES, ErrorInfo, Outcome
+from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.handlers._context import JobContext, StopReason
 from hourhand.handlers._errors import (
     CallbackFailed,
@@ -61,8 +64,8 @@ from hourhand.ports.handler_runner import Finished
 MAX_SLEEP = timedelta(days=366)
 MAX_ALIASES = 10
 
-LOOK_AGAIN = timedelta(seconds=1)
-"""When a run is tried again whose records another worker changed."""
+LOOK_AGAIN = timedelta(seconds=5)
+"""When a run is tried again whose records another worker changed, or could not be written."""
 
 _MISSING: Any = object()
 
@@ -111,6 +114,17 @@ class Callback:
         return self._result()
 
 
+@dataclass(frozen=True, slots=True)
+class LazyResult:
+    """The result of a step with ``lazy=True``."""
+
+    _get: Callable[[], Any]
+
+    def get(self) -> Any:
+        """Read the result and return it; an ``async`` handler awaits it."""
+        return self._get()
+
+
 @dataclass(kw_only=True, slots=True)
 class RunContext(JobContext):
     """The first argument of a durable handler.
@@ -135,7 +149,7 @@ class RunContext(JobContext):
 
     # --- steps ---
 
-    def step(
+    def step(  # noqa: PLR0913 - all that a step states, each by its name
         self,
         name: str,
         function: Callable[..., Any],
@@ -147,6 +161,7 @@ class RunContext(JobContext):
         compensate: Callable[[Any, str], Any] | None = None,
         aka: Sequence[str] = (),
         private: bool = False,
+        lazy: bool = False,
         **kwargs: Any,
     ) -> Any:
         """Call ``function`` once and record its JSON result, which every replay returns.
@@ -154,18 +169,20 @@ class RunContext(JobContext):
         ``retry``: a `Retry`, or a list of `On` by the names of errors. ``timeout``: the seconds
         that it may take (default 60). ``once``: at most one call for each try. ``compensate``:
         called with the result and the step's key if the run fails later. ``aka``: older names.
-        ``private``: the result is shown nowhere. Raises `StepFailed`, `StepInterrupted`.
+        ``private``: the result is shown nowhere. ``lazy``: the call returns a `LazyResult`, so that
+        a replay reads the result only where it is needed. Raises `StepFailed`, `StepInterrupted`.
         """
         path = self._bind(name)
         if compensate is not None:
             self.state.reversals.append((path, compensate))
         seconds = self._step_seconds(timeout)
         options = StepOptions(
-            retry=retry,
+            retry=_checked_retry(retry),
             timeout_seconds=seconds,
             is_once=once,
             is_compensated=compensate is not None,
             is_private=private,
+            is_lazy=lazy,
         )
         call = (function, args, kwargs)
         return self._carry_out(self._step(path, _checked_aliases(aka), options, call))
@@ -205,7 +222,7 @@ class RunContext(JobContext):
                 answer = yield _Ask(self._failing(begun, options, error))
             else:
                 answer = yield _Ask(self._ending(begun, options, text))
-        return self._step_result(path, answer)
+        return self._step_result(path, answer, is_lazy=options.is_lazy)
 
     def _starting(self, attempt: Try, options: StepOptions) -> Callable[[], Any]:
         return lambda: self.run.start_step(attempt, options)
@@ -246,7 +263,16 @@ class RunContext(JobContext):
             options.timeout_seconds,
         )
 
-    def _step_result(self, path: str, answer: Value | Failure | Suspension) -> Any:
+    def _step_result(
+        self, path: str, answer: Value | Recorded | Failure | Suspension, *, is_lazy: bool
+    ) -> Any:
+        if isinstance(answer, Recorded) or (is_lazy and isinstance(answer, Value)):
+
+            def get() -> Any:
+                self._require_own()
+                return self._carry_out(self._lazy_result(path, answer))
+
+            return LazyResult(get)
         if isinstance(answer, Value):
             return json.loads(answer.text)
         if isinstance(answer, Suspension):
@@ -254,6 +280,11 @@ class RunContext(JobContext):
         error = answer.error
         kind = StepInterrupted if error.type == StepInterrupted.__name__ else StepFailed
         raise kind(path, error.type, error.message)
+
+    def _lazy_result(self, path: str, answer: Value | Recorded) -> _Course:
+        if isinstance(answer, Recorded):
+            answer = yield _Ask(lambda: self.run.result_of(path))
+        return json.loads(answer.text)
 
     @property
     def step_key(self) -> Any:
@@ -675,6 +706,15 @@ def _checked_text(value: Any) -> str:
             f"The result is {size:,} bytes of JSON; at most {MAX_CONTENT_BYTES:,} are kept."
         )
     return text
+
+
+def _checked_retry(retry: Retries | None) -> Retries | None:
+    if retry is None or isinstance(retry, RetryPolicy):
+        return retry
+    policies = tuple(retry) if isinstance(retry, Iterable) else ()
+    if not policies or not all(isinstance(one, On) for one in policies):
+        raise InvalidCall(f"retry must be a Retry or a list of On, not {retry!r}.")
+    return policies
 
 
 def _checked_aliases(names: Sequence[str]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from hourhand.domain.durable.calls import RunEnds, RunLost, StepOptions, Suspension, Try, together
+from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.jobs.job import ErrorInfo
 from hourhand.handlers._errors import NoStepKey, Suspended
 
@@ -54,7 +55,7 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Another worker has the run, or it ended."""
+    """Another worker has the run, or it ended; or its journal does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +107,17 @@ class RunState:
         return together(waits) if waits else None
 
     def ask(self, call: Callable[[], T]) -> T | ErrorInfo | Lost:
-        """Call the journal; return what ends the run instead of raising it."""
+        """Call the journal; return what ends the invocation instead of raising it.
+
+        A journal that does not answer ends it, too: a handler that catches errors of its steps must
+        not take that for one of them.
+        """
         with self.lock:
             try:
                 return call()
             except RunEnds as ends:
                 return ends.error
-            except RunLost:
+            except (RunLost, Unavailable, WrittenByNewer):
                 return Lost()
 
     def unwind(self, why: Unwinding) -> Suspended:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from hourhand.domain.durable.calls import (
     Failure,
+    Recorded,
     StepOptions,
     Suspension,
     TimedOut,
@@ -42,11 +43,14 @@ class DurableRun(Protocol):
 
     def begin_step(
         self, path: str, options: StepOptions, *, fits: bool
-    ) -> Value | Failure | Try | Suspension:
+    ) -> Value | Recorded | Failure | Try | Suspension:
         """Look a step up. ``fits``: whether the time that it may take is left.
 
         The first new call of an invocation runs in any case.
         """
+
+    def result_of(self, path: str) -> Value:
+        """Return the result of a step that is recorded."""
 
     def start_step(self, attempt: Try, options: StepOptions) -> Try | Value | Failure:
         """Record that the function of a step is about to be called, for one that needs it."""

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.side_items import SideItemKind
 from hourhand.handlers import UseBranch
 from hourhand.handlers.run_context import RunContext
+from hourhand.testing import Faults
 from tests.world.durable import durable, durable_world
 from tests.world.runs import HandlerKilled
 from tests.world.world import World
@@ -647,3 +648,153 @@ def test_rows_continue_at_the_last_saved_cursor() -> None:
     world.submit(id="run")
     killed_once(world, handler)
     assert seen == [*range(18), *range(10, 25)]
+
+
+def test_a_lazy_result_is_read_only_where_it_is_needed() -> None:
+    world = durable_world()
+    world.submit(id="run")
+    got: list[Any] = []
+
+    def handler(ctx: RunContext) -> None:
+        large = ctx.step("large", lambda: "x" * 10_000, lazy=True)
+        got.append(len(large.get()))
+        ctx.sleep("rest", 60)
+
+    world.settle(durable(handler, world.clock))
+    assert got == [10_000, 10_000]
+
+    async def awaits(ctx: RunContext) -> int:
+        large = await ctx.step("large", lambda: "x" * 10_000, lazy=True)
+        await ctx.sleep("rest", 60)
+        return len(await large.get())
+
+    world.submit(id="other")
+    world.settle(durable(awaits, world.clock))
+    assert result(world, "other") == "10000"
+
+
+# --- arguments and mistakes ---
+
+
+def failure_of(call: Any) -> str:
+    """Return why a run died whose handler makes a call."""
+    world = durable_world()
+    world.submit(id="run")
+    world.settle(durable(call, world.clock))
+    job = world.job("run")
+    assert job.status is JobStatus.DEAD
+    return job.last_failure or ""
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda ctx: ctx.step("a b", int), "The name of a call must be 1 to 64"),
+        (lambda ctx: ctx.step("a", int, timeout=301), "at most that of its handler, 300 s"),
+        (lambda ctx: ctx.step("a", int, timeout=0), "must be above 0 s"),
+        (lambda ctx: ctx.step("a", int, retry=5), "retry must be a Retry or a list of On"),
+        (lambda ctx: ctx.step("a", int, retry=["x"]), "retry must be a Retry or a list of On"),
+        (lambda ctx: ctx.step("a", int, aka="old"), "aka must be a list"),
+        (lambda ctx: ctx.step("a", int, aka=["a b"]), "A name in aka must be"),
+        (lambda ctx: ctx.sleep("a", -1), "A run sleeps for 0 s to 366 days"),
+        (lambda ctx: ctx.sleep_until("a", datetime(2026, 1, 1)), "must be an aware datetime"),  # noqa: DTZ001
+        (lambda ctx: ctx.wait_for("a", timeout=-1), "timeout must be from 0 s"),
+        (lambda ctx: ctx.callback("a", heartbeat=-1), "heartbeat must be from 0 s"),
+        (lambda ctx: ctx.version("a b"), "The name of a change must be"),
+        (lambda ctx: ctx.iterate("a", [1], every=0), "every must be at least 1"),
+        (lambda ctx: f"{ctx.step_key}", "ctx.step_key is known inside a step"),
+        (lambda _ctx: step_key(), "is known inside the function of a step"),
+    ],
+)
+def test_a_wrong_argument_ends_the_run_and_says_what_is_allowed(call: Any, message: str) -> None:
+    assert message in failure_of(call)
+
+
+def test_an_async_function_is_no_step_of_a_sync_handler() -> None:
+    async def step() -> None:
+        return
+
+    assert "can only be a step of an async handler" in failure_of(lambda ctx: ctx.step("a", step))
+
+
+def test_a_wait_without_default_that_times_out_ends_the_run_and_a_redrive_waits_anew() -> None:
+    world = durable_world()
+    world.submit(id="run")
+    behave = durable(lambda ctx: ctx.wait_for("approved", timeout=60), world.clock)
+    world.settle(behave)
+    assert (world.job("run").last_failure or "").startswith("SignalTimeout")
+    world.api.operations.redrive("run", actor="caller")
+    world.deliver(behave)
+    assert not world.job("run").status.is_final
+    approve(world)
+    world.settle(behave)
+    assert result(world) == '"yes"'
+
+
+def test_a_journal_that_does_not_answer_is_no_failure_of_a_step() -> None:
+    world = durable_world()
+    world.submit(id="run")
+    faults = Faults()
+    process = world.process(faults)
+    seen: list[str] = []
+
+    def handler(ctx: RunContext) -> Any:
+        try:
+            return ctx.step("a", lambda: 1)
+        except Exception as error:
+            seen.append(type(error).__name__)
+            raise
+
+    faults.throttle("side_items.write_item", times=5)
+    world.deliver(durable(handler, world.clock), process.worker)
+    assert (world.job("run").status, world.job("run").attempt) == (JobStatus.RETRYING, 0)
+    world.settle(durable(handler, world.clock))
+    assert (result(world), seen) == ("1", [])
+
+
+def test_a_sleep_until_a_time_and_rows_of_an_async_handler() -> None:
+    world = durable_world()
+    world.submit(id="run")
+    until = world.clock.now() + timedelta(hours=1)
+
+    async def handler(ctx: RunContext) -> list[int]:
+        await ctx.sleep_until("rest", until)
+        rows = [row async for row in ctx.iterate("rows", [1, 2, 3], every=2)]
+        assert await ctx.version("change") == 1
+        assert await ctx.now() >= until
+        return rows
+
+    world.settle(durable(handler, world.clock), minutes=90)
+    assert result(world) == "[1,2,3]"
+
+
+def test_rows_go_on_in_another_invocation_when_the_time_is_used_up() -> None:
+    world = durable_world()
+    world.submit(id="run")
+    seen: list[int] = []
+
+    def handler(ctx: RunContext) -> int:
+        for row in ctx.iterate("rows", list(range(6)), every=1):
+            seen.append(row)
+            world.clock.sleep(100)
+        return len(seen)
+
+    for _ in range(10):
+        world.deliver(durable(handler, world.clock))
+        world.advance(1)
+    assert result(world) == "6"
+    assert seen == list(range(6))
+    assert world.job("run").token > 1
+
+
+def test_a_step_that_does_not_fit_into_the_rest_of_the_time_runs_in_another_invocation() -> None:
+    world = durable_world()
+    world.submit(id="run")
+
+    def handler(ctx: RunContext) -> int:
+        ctx.step("first", lambda: world.clock.sleep(250))
+        return int(ctx.step("second", lambda: ctx.job_id and 2))
+
+    world.settle(durable(handler, world.clock))
+    assert result(world) == "2"
+    assert world.job("run").token == 2

@@ -39,13 +39,14 @@ Retries = RetryPolicy | Sequence[On]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOptions:
-    """How a step runs. ``fits``: whether its time is left in this invocation."""
+    """How a step runs. ``is_lazy``: a replay does not read its result."""
 
     retry: Retries | None = None
     timeout_seconds: float = DEFAULT_STEP_SECONDS
     is_once: bool = False
     is_compensated: bool = False
     is_private: bool = False
+    is_lazy: bool = False
 
     @property
     def has_start(self) -> bool:
@@ -67,6 +68,11 @@ class Value:
     """The call has this result, as JSON text."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The call has a result, which is not read yet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from hourhand.domain.durable.calls import (
     IN_PLACE,
     NOW,
     Failure,
+    Recorded,
     RunEnds,
     RunLost,
     StepOptions,
@@ -130,14 +131,14 @@ class Invocation:
 
     def begin_step(
         self, path: str, options: StepOptions, *, fits: bool
-    ) -> Value | Failure | Try | Suspension:
+    ) -> Value | Recorded | Failure | Try | Suspension:
         """Look a step up; see the port."""
         record = self._find(RecordKind.STEP, path)
         number, delay = 1, timedelta(0)
         if record is not None:
             match record.outcome:
                 case RecordOutcome.SUCCEEDED:
-                    return Value(self.text_of(record))
+                    return Recorded() if options.is_lazy else Value(self.text_of(record))
                 case RecordOutcome.FAILED:
                     return Failure(record.error)
                 case RecordOutcome.RETRYING:
@@ -152,6 +153,12 @@ class Invocation:
         if not fits and self.new_records > 0:
             return NOW
         return Try(path, number, self.step_key(path), self.ports.clock.now(), record, delay)
+
+    def result_of(self, path: str) -> Value:
+        """Return the result of a step that is recorded."""
+        record = self.journal.stored(RecordKind.STEP, path)
+        assert record is not None, "begin_step comes first"
+        return Value(self.text_of(record))
 
     def start_step(self, attempt: Try, options: StepOptions) -> Try | Value | Failure:
         """Record that the function of a step is about to be called, for one that needs it."""
