@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from hourhand import NotRetryable
+from hourhand import NotRetryable, Snooze
 from hourhand.domain.durable.reversals import COMPENSATION, compensation_id
 from hourhand.domain.errors import WrittenByNewer, WrongState
-from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.job import Job, JobStatus, Outcome
 from hourhand.domain.jobs.run_times import records_end
 from hourhand.domain.side_items import SideItemKind
 from hourhand.handlers.run_context import RunContext
+from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.durable import invocation, runs
 from tests.world.durable import WEEK, durable, durable_world
 from tests.world.world import World
@@ -241,3 +242,28 @@ def test_the_payload_of_a_run_that_began_is_not_changed_and_its_time_is() -> Non
     assert world.job("run").status is JobStatus.PENDING
     world.settle(behave, minutes=150)
     assert world.job("run").status is JobStatus.SUCCEEDED
+
+
+def test_an_invocation_that_made_progress_is_listed_as_an_attempt_however_it_ends() -> None:
+    world = durable_world()
+    world.submit(id="run")
+
+    def handler(ctx: RunContext) -> None:
+        ctx.step("a", int)
+        assert ctx.cancelled.wait(0) is False
+        world.clock.sleep(20)
+        attempt.beat(None)
+        raise Snooze(60)
+
+    attempt: Any = None
+
+    def behave(job: Job, pulse: Pulse) -> Finished:
+        nonlocal attempt
+        attempt = pulse
+        return durable(handler, world.clock)(job, pulse)
+
+    world.deliver(behave)
+    job = world.job("run")
+    assert (job.status, job.attempt) == (JobStatus.RETRYING, 0)
+    [listed] = world.api.queries.job("run").attempts
+    assert (listed.number, listed.outcome) == (1, Outcome.SNOOZED)

@@ -259,7 +259,7 @@ class RunningAttempt:
         now = tools.clock.now()
         keep_until = payload_kept_until(now, job.retention_seconds, tools.timings)
         failure = Attempt(
-            number=job.attempt,
+            number=max(job.attempt, 1),
             token=job.token,
             worker=self.worker,
             started_at=job.started_at,
@@ -273,7 +273,7 @@ class RunningAttempt:
         if error.retryable and job.attempt < job.retry.max_attempts:
             delay = finished.retry_after
             if delay is None:
-                delay = job.retry.delay(job.attempt, tools.randomness.fraction())
+                delay = job.retry.delay(max(job.attempt, 1), tools.randomness.fraction())
             if finished.still_runs:
                 delay = max(delay, HAND_BACK_DELAY)
             return self._again(finished, delay, reason)

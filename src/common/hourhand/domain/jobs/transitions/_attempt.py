@@ -228,7 +228,8 @@ def retry_later(
             "generation": job.generation + 1,
             "enqueued_at": now if sends_now else None,
         },
-        increments={"attempt": -1} if outcome is Outcome.SNOOZED else {},
+        # A durable run that made progress has used no attempt.
+        increments={"attempt": -1} if outcome is Outcome.SNOOZED and job.attempt > 0 else {},
         entry=entry,
     )
     return recording(move, job, make_event(job, kind, now, JobStatus.RETRYING, actor, reason))

@@ -36,13 +36,16 @@ def make_event(
     actor: str,
     reason: str = "",
 ) -> HistoryEvent:
-    """Return the event of a move on ``job``, of the attempt that the job is in."""
+    """Return the event of a move on ``job``, of the attempt that the job is in.
+
+    A durable run that made progress counts no attempt, and is in one all the same.
+    """
     return HistoryEvent(
         kind=kind,
         at=at,
         status=status,
         actor=actor,
-        attempt=job.attempt,
+        attempt=max(job.attempt, 1) if job.status is JobStatus.RUNNING else job.attempt,
         token=job.token,
         reason=reason_to_keep(reason),
     )
