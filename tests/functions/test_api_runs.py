@@ -163,6 +163,8 @@ def test_a_run_that_failed_is_compensated_and_then_only_redriven_fresh(
     Broken.is_broken = False
     hourhand.client.runs.redrive(run_id, fresh=True)
     hourhand.run_due()
+    # The signal of the first segment was returned there, and is not returned again.
+    assert hourhand.get(run_id).status == "PENDING"
     hourhand.client.runs.signal(run_id, "approved", id="2")
     hourhand.advance(hours=2)
     assert hourhand.get(run_id).status == "SUCCEEDED"

@@ -267,10 +267,11 @@ class RunContext(JobContext):
         self, path: str, answer: Value | Recorded | Failure | Suspension, *, is_lazy: bool
     ) -> Any:
         if isinstance(answer, Recorded) or (is_lazy and isinstance(answer, Value)):
+            found: Value | Recorded = answer
 
             def get() -> Any:
                 self._require_own()
-                return self._carry_out(self._lazy_result(path, answer))
+                return self._carry_out(self._lazy_result(path, found))
 
             return LazyResult(get)
         if isinstance(answer, Value):
@@ -281,10 +282,12 @@ class RunContext(JobContext):
         kind = StepInterrupted if error.type == StepInterrupted.__name__ else StepFailed
         raise kind(path, error.type, error.message)
 
-    def _lazy_result(self, path: str, answer: Value | Recorded) -> _Course:
-        if isinstance(answer, Recorded):
-            answer = yield _Ask(lambda: self.run.result_of(path))
-        return json.loads(answer.text)
+    def _lazy_result(self, path: str, found: Value | Recorded) -> _Course:
+        value = found
+        if isinstance(found, Recorded):
+            value = yield _Ask(lambda: self.run.result_of(path))
+        assert isinstance(value, Value), "a result that is read has a text"
+        return json.loads(value.text)
 
     @property
     def step_key(self) -> Any:

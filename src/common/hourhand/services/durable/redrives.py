@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from hourhand.domain.durable.calls import RunEnds
 from hourhand.domain.durable.names import is_below
-from hourhand.domain.durable.records import RecordKind, record_key
+from hourhand.domain.durable.records import SIGNAL, RecordKind, record_key
 from hourhand.domain.durable.reversals import compensation_id
+from hourhand.domain.durable.signals import mark_consumed
 from hourhand.domain.errors import Compensated, FieldError, InvalidInput, NotFound, WrongState
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.side_items import NoItem, SideItemUpdate
@@ -87,6 +88,7 @@ class RunRedrives:
                     f"The steps of run {job_id} are being reversed. It can be redriven with "
                     "fresh: true once that has SUCCEEDED."
                 )
+        self._mark_signals(job)
         return self.operations.redrive(
             job_id,
             actor=actor,
@@ -99,6 +101,25 @@ class RunRedrives:
             },
             reruns=job,
         )
+
+    def _mark_signals(self, job: Job) -> None:
+        """Keep the signals that waits have returned from those of the next segment.
+
+        Before the move, as with a restart: then none is returned twice.
+        """
+        try:
+            records = self.runs.read(job)
+        except RunEnds:
+            # A journal that is too long to be read: its waits are not known.
+            return
+        now = self.runs.ports.clock.now()
+        for record in records:
+            if record.signal is not None:
+                name = record.waits_for.removeprefix(SIGNAL)
+                update = mark_consumed(
+                    job.id, record.created_ms, name, record.signal, job.segment, now
+                )
+                self.runs.ports.side_items.write_item(update)
 
     def _plan(self, job: Job, paths: Sequence[str]) -> RedrivePlan:
         try:
