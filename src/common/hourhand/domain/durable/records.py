@@ -2,15 +2,15 @@
 
 | attribute | what |
 |---|---|
-| ``c`` | when the job was created, in ms: whose record it is, for an id can be used again |
+| ``cr`` | when the job was created, in ms: whose record it is, for an id can be used again |
 | ``o`` | the outcome, see `Outcome` |
 | ``rd``, ``f``, ``i`` | the round, the fencing token, the number of the record in the invocation |
 | ``n`` | tries of a step so far, or saves of a cursor |
-| ``b``, ``e`` | when the last try began and ended, in ms |
+| ``bg``, ``e`` | when the last try began and ended, in ms |
 | ``r`` | the result or the error, or ``vr``: where it is, and its size in ``vs`` |
 | ``u`` | when a retry is due or a wait times out, in ms |
 | ``g`` | which signal a wait returned |
-| ``k`` | what a wait is for: the letter of its kind |
+| ``wt`` | what a wait is for: the letter of its kind |
 | ``sc``, ``hb``, ``hs`` | of a callback: its secret, its last heartbeat in ms, and the seconds |
 | ``pv``, ``cm`` | 1: the result is not to be shown; the step has a compensation |
 """
@@ -81,7 +81,7 @@ class RecordOutcome(StrEnum):
 
 SETTLED = frozenset({RecordOutcome.SUCCEEDED, RecordOutcome.FAILED, RecordOutcome.TIMED_OUT})
 
-ATTRIBUTES = ("b", "cm", "e", "g", "hb", "hs", "k", "n", "pv", "r", "sc", "u", "vr", "vs")
+ATTRIBUTES = ("bg", "cm", "e", "g", "hb", "hs", "n", "pv", "r", "sc", "u", "vr", "vs", "wt")
 """Those that a write of a record removes unless it sets them."""
 
 
@@ -149,20 +149,20 @@ def record_of(item: SideItem) -> Record:
     return Record(
         kind=RecordKind(rest[0]),
         path=rest[1:],
-        created_ms=item.number("c") or 0,
+        created_ms=item.number("cr") or 0,
         outcome=RecordOutcome(item.text("o") or RecordOutcome.SUCCEEDED),
         round=item.number("rd") or 0,
         token=item.number("f") or 0,
         index=item.number("i") or 0,
         count=item.number("n") or 0,
-        began_ms=item.number("b"),
+        began_ms=item.number("bg"),
         ended_ms=item.number("e"),
         text=item.text("r"),
         place=item.text("vr"),
         size=item.number("vs") or 0,
         until_ms=item.number("u"),
         signal=item.text("g"),
-        waits_for=item.text("k") or "",
+        waits_for=item.text("wt") or "",
         secret=item.text("sc"),
         beat_ms=item.number("hb"),
         beat_seconds=item.number("hs"),

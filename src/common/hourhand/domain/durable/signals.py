@@ -2,7 +2,7 @@
 
 | attribute | what |
 |---|---|
-| ``c`` | when the run's job was created, in ms |
+| ``cr`` | when the run's job was created, in ms |
 | ``at`` | when the API took the signal, in ms |
 | ``r``, or ``vr`` | the payload, or the key of its object |
 | ``w`` | of a wait in a branch: its path, which alone may return the signal |
@@ -69,7 +69,7 @@ def signal_of(item: SideItem) -> Signal:
         name=name,
         text=item.text("r"),
         place=item.text("vr"),
-        created_ms=item.number("c") or 0,
+        created_ms=item.number("cr") or 0,
         taken_by=item.text("w"),
         segment=item.number("sg"),
     )
@@ -102,14 +102,14 @@ def put_signal(
     keep_until: datetime,
 ) -> SideItemUpdate:
     """Return the write of a signal, if its id is new to this run."""
-    sets: dict[Path, Stored] = {"c": created_ms, "at": to_ms(at)}
+    sets: dict[Path, Stored] = {"cr": created_ms, "at": to_ms(at)}
     if text is not None:
         sets["r"] = text
     if place is not None:
         sets["vr"] = place
     return SideItemUpdate(
         key=signal_key(run_id, name, signal_id),
-        expect=(either(NoItem(), Compares("c", "<", created_ms)),),
+        expect=(either(NoItem(), Compares("cr", "<", created_ms)),),
         sets=sets,
         removes=tuple(name for name in ("r", "vr", "w", "sg") if name not in sets),
         keep_until=keep_until,
@@ -121,7 +121,7 @@ def take_signal(run_id: str, signal: Signal, path: str, keep_until: datetime) ->
     return SideItemUpdate(
         key=signal_key(run_id, signal.name, signal.id),
         expect=(
-            Compares("c", "=", signal.created_ms),
+            Compares("cr", "=", signal.created_ms),
             either(Lacks("w"), Compares("w", "=", path)),
         ),
         sets={"w": path},
@@ -135,7 +135,7 @@ def mark_consumed(
     """Return the write that keeps a signal from the waits of the next segment."""
     return SideItemUpdate(
         key=signal_key(run_id, name, signal_id),
-        expect=(Compares("c", "=", created_ms),),
+        expect=(Compares("cr", "=", created_ms),),
         sets={"sg": segment},
         keep_until=now + CONSUMED_KEPT,
     )

@@ -40,13 +40,13 @@ class Scope:
     @property
     def is_own(self) -> Clause:
         """The record is of this run, not of an earlier job of the same id."""
-        return Compares("c", "=", self.created_ms)
+        return Compares("cr", "=", self.created_ms)
 
     def may_put(self, floor: int) -> tuple[Alternative, ...]:
         """No record counts: there is none, or it is another run's, or of an older round."""
         return (
             NoItem(),
-            Compares("c", "<", self.created_ms),
+            Compares("cr", "<", self.created_ms),
             (self.is_own, Compares("rd", "<", floor)),
         )
 
@@ -62,7 +62,7 @@ def put_record(
 ) -> SideItemUpdate:
     """Return the write of a whole record, where one of ``allowed`` holds for what stands."""
     sets: dict[Path, Stored] = {
-        "c": scope.created_ms,
+        "cr": scope.created_ms,
         "rd": scope.round,
         "f": scope.token,
         "i": index,

@@ -169,7 +169,7 @@ class Invocation:
         values: dict[str, Stored | None] = {
             "o": RecordOutcome.STARTED.value,
             "n": attempt.number,
-            "b": to_ms(attempt.began_at),
+            "bg": to_ms(attempt.began_at),
             "cm": 1 if options.is_compensated else None,
             "pv": 1 if options.is_private else None,
         }
@@ -234,7 +234,7 @@ class Invocation:
         whole = {
             **values,
             "n": attempt.number,
-            "b": to_ms(attempt.began_at),
+            "bg": to_ms(attempt.began_at),
             "e": to_ms(self.ports.clock.now()),
             "cm": 1 if options.is_compensated else None,
             "pv": 1 if options.is_private else None,
@@ -264,7 +264,7 @@ class Invocation:
         values: dict[str, Stored | None] = {
             "o": RecordOutcome.FAILED.value,
             "n": record.count,
-            "b": record.began_ms,
+            "bg": record.began_ms,
             "e": to_ms(self.ports.clock.now()),
             "r": error_text(INTERRUPTED),
             "cm": 1 if record.is_compensated else None,
@@ -297,9 +297,9 @@ class Invocation:
                 until = self.ports.clock.now() + until
             values: dict[str, Stored | None] = {
                 "o": RecordOutcome.WAITING.value,
-                "b": to_ms(self.ports.clock.now()),
+                "bg": to_ms(self.ports.clock.now()),
                 "u": to_ms(until),
-                "k": SLEEP,
+                "wt": SLEEP,
             }
             floor = self._floor(RecordKind.WAIT, path)
             _, record = self._put(RecordKind.WAIT, path, values, self.scope.may_put(floor))
@@ -320,7 +320,7 @@ class Invocation:
         if signal is not None:
             values: dict[str, Stored | None] = {
                 "o": RecordOutcome.SUCCEEDED.value,
-                "k": SIGNAL + name,
+                "wt": SIGNAL + name,
                 "g": signal.id,
                 "e": to_ms(self.ports.clock.now()),
                 **self._kept_of(path, signal),
@@ -338,7 +338,7 @@ class Invocation:
             return Suspension(WaitKind.SIGNAL, name, from_ms(record.until_ms or 0))
         over: dict[str, Stored | None] = {
             "o": RecordOutcome.TIMED_OUT.value,
-            "k": SIGNAL + name,
+            "wt": SIGNAL + name,
             "u": record.until_ms,
             "e": to_ms(self.ports.clock.now()),
         }
@@ -354,9 +354,9 @@ class Invocation:
         until = self.ports.clock.now() + timeout
         values: dict[str, Stored | None] = {
             "o": RecordOutcome.WAITING.value,
-            "b": to_ms(self.ports.clock.now()),
+            "bg": to_ms(self.ports.clock.now()),
             "u": to_ms(until),
-            "k": what,
+            "wt": what,
         }
         _, record = self._put(RecordKind.WAIT, path, values, self.scope.may_put(floor))
         return record
@@ -398,7 +398,7 @@ class Invocation:
             values: dict[str, Stored | None] = {
                 "o": RecordOutcome.WAITING.value,
                 "sc": secret.hex(),
-                "b": to_ms(now),
+                "bg": to_ms(now),
                 "u": None if timeout is None else to_ms(now + timeout),
                 "hb": None if heartbeat is None else to_ms(now),
                 "hs": None if heartbeat is None else round(heartbeat.total_seconds()),
@@ -435,7 +435,7 @@ class Invocation:
         values: dict[str, Stored | None] = {
             "o": RecordOutcome.FAILED.value,
             "sc": record.secret,
-            "b": record.began_ms,
+            "bg": record.began_ms,
             "u": record.until_ms,
             "e": to_ms(self.ports.clock.now()),
             "r": error_text(CALLBACK_TIMEOUT),
@@ -457,7 +457,7 @@ class Invocation:
             values: dict[str, Stored | None] = {
                 "o": RecordOutcome.SUCCEEDED.value,
                 "n": 1,
-                "b": now_ms,
+                "bg": now_ms,
                 "e": now_ms,
                 "r": json.dumps(now_ms),
             }

@@ -64,7 +64,7 @@ class RunRedrives:
             SideItemUpdate(
                 key=record_key(job.id, job.segment, RecordKind.RESET, name),
                 expect=(NoItem(),),
-                sets={"c": scope.created_ms, "fl": resets},
+                sets={"cr": scope.created_ms, "fl": resets},
                 keep_until=scope.keep_until,
             )
         )

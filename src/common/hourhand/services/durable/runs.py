@@ -104,10 +104,10 @@ class DurableRuns:
 
     def _prolong_item(self, item: SideItem, keep_until: datetime) -> None:
         # Not one that TTL deletes meanwhile, or that is of an earlier job of this id.
-        created_ms = item.number("c") or 0
+        created_ms = item.number("cr") or 0
         self.ports.side_items.write_item(
             SideItemUpdate(
-                key=item.key, expect=(Compares("c", "=", created_ms),), keep_until=keep_until
+                key=item.key, expect=(Compares("cr", "=", created_ms),), keep_until=keep_until
             )
         )
 

@@ -64,7 +64,7 @@ class Values:
             self.ports.side_items.write_item(
                 SideItemUpdate(
                     key=value_key(scope.run_id, scope.segment, path, writer),
-                    sets={"c": scope.created_ms, "r": text},
+                    sets={"cr": scope.created_ms, "r": text},
                     keep_until=scope.keep_until,
                 )
             )
