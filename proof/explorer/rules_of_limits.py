@@ -8,7 +8,7 @@ from typing import Any
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.waiting import holder_key
 from hourhand.domain.limits.declarations import Concurrency, Holds, Limit
-from hourhand.domain.limits.job_limits import JobLimit, limits_of
+from hourhand.domain.limits.job_limits import JobLimit, limits_of, overlap_limit
 from hourhand.domain.limits.keys import KeyFields
 from hourhand.domain.limits.slot_writes import limit_partition
 from hourhand.domain.limits.slots import generation_of, is_dead_holder
@@ -89,4 +89,5 @@ def _holders(item: Any) -> Mapping[str, int]:
 
 def _limits_of(job: Job, declared: Sequence[Limit]) -> tuple[JobLimit, ...]:
     fields = KeyFields(tenant=job.tenant, tags=job.tags, payload=lambda: None)
-    return limits_of(job.handler, declared, fields, job.limit_keys)
+    of_handler = limits_of(job.handler, declared, fields, job.limit_keys)
+    return of_handler if job.overlap is None else (*of_handler, overlap_limit(job.overlap))

@@ -125,8 +125,8 @@ class Scenario:
 
     @property
     def largest_limit(self) -> int:
-        """How many slots of a limit may be held at most."""
-        return max((self.most_slots, *(limit.max for limit in self.declared)))
+        """How many slots of a limit may be held at most; a schedule runs one job at a time."""
+        return max(1, self.most_slots, *(limit.max for limit in self.declared))
 
 
 def scenarios_among(names: Mapping[str, object]) -> tuple[Scenario, ...]:

@@ -22,7 +22,6 @@ from hourhand.memory import (
     MemoryQueues,
     MemoryScheduleStore,
     MemorySideItemStore,
-    MemorySlotStore,
     MemorySweepInvoker,
     QueuedMessage,
 )
@@ -39,7 +38,6 @@ PORTS = (
     "control",
     "queues",
     "keys",
-    "slots",
     "side_items",
     "schedules",
     "objects",
@@ -55,7 +53,6 @@ _MESSAGE = tuple(each.name for each in fields(QueuedMessage))
 _PLAIN: dict[str, tuple[str, ...]] = {
     "control": ("_tenures", "_shard_map", "_watermark", "_tick", "_resweep", "_pauses"),
     "keys": ("_records",),
-    "slots": ("_slots", "_keep_until"),
     "side_items": ("_items", "_keep_until", "_order"),
     "schedules": ("_schedules", "_definitions", "_pages", "_backfills", "_calendars", "_walk"),
     "objects": ("_texts", "_finished"),
@@ -64,7 +61,6 @@ _PLAIN: dict[str, tuple[str, ...]] = {
 _MAKERS: dict[str, Any] = {
     "control": MemoryControlStore,
     "keys": MemoryIdempotencyStore,
-    "slots": MemorySlotStore,
     "side_items": MemorySideItemStore,
     "schedules": MemoryScheduleStore,
     "objects": MemoryObjectStore,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hourhand.domain.jobs.job import Job
-from hourhand.domain.jobs.outbox import OutboxTask, outbox_tasks
+from hourhand.domain.jobs.outbox import was_parked
 from hourhand.domain.limits.shards import unpack_shards
 from hourhand.domain.limits.slots import generation_ended, slot_ends
 from hourhand.ports.telemetry import Telemetry
@@ -32,7 +32,8 @@ class SlotRelease:
         A job that was parked is left to its outbox task. Raises nothing: the move stands. A slot
         that stays is found by a job that finds the limit full, and by the sweep's recheck.
         """
-        if not generation_ended(before, after) or OutboxTask.RELEASE_SLOTS in _tasks(after):
+        is_left = after.status.is_final and was_parked(after)
+        if is_left or not generation_ended(before, after):
             return
         try:
             self.release(before, after)
@@ -55,7 +56,3 @@ class SlotRelease:
             slots = self.queues.tables.slots_of(limit)
             if slots is not None and slot_ends(ended, after, slots.holds):
                 self.queues.release_all(slots, ended, shards.get(limit.position))
-
-
-def _tasks(job: Job) -> tuple[OutboxTask, ...]:
-    return outbox_tasks(job, job.status, job.result) if job.status.is_final else ()
