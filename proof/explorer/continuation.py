@@ -92,7 +92,10 @@ class Continuation:
             for job in jobs:
                 if job.status is JobStatus.RUNNING:
                     yield f"the attempt of job {job.id} was given up, and nobody died"
-        if machine.scenario.declared and not machine.effects.value(QUEUES, state.parts[QUEUES])[0]:
+        if (
+            machine.scenario.has_limits
+            and not machine.effects.value(QUEUES, state.parts[QUEUES])[0]
+        ):
             items = machine.effects.value(SIDE_ITEMS, state.parts[SIDE_ITEMS])[0]
             yield from slots_left(jobs, items, machine.scenario.declared)
 

@@ -85,8 +85,9 @@ class Scenario:
     ``sweeps``: whether ticks happen in the fair continuation; without them the messages alone
     must do. ``punctual``: how late a job may start in it that is due later than its first tick.
     ``nominals``: the times that its one schedule wants, each of which is made or skipped at the
-    end. ``declared``: the limits of its handler; ``most_slots``: the largest ``max`` since slots
-    above a lowered one were taken. ``offsets``: instants around the end of a lease at which time
+    end. ``declared``: the limits of its handler; ``has_groups``: whether its jobs are of a group
+    that one may run of; ``most_slots``: the largest ``max`` since slots above a lowered one were
+    taken. ``offsets``: instants around the end of a lease at which time
     may stop.
     """
 
@@ -113,6 +114,7 @@ class Scenario:
     nominals: tuple[datetime, ...] = ()
     settle_ticks: int = 60
     declared: tuple[Concurrency, ...] = ()
+    has_groups: bool = False
     most_slots: int = 0
     offsets: tuple[timedelta, ...] = (TIMINGS.clock_margin + timedelta(milliseconds=1),)
     instants: tuple[timedelta, ...] = ()
@@ -122,6 +124,11 @@ class Scenario:
     def directory(self) -> MemoryHandlerDirectory:
         """The one handler, with its limits."""
         return MemoryHandlerDirectory(HandlerInfo(name="greet", limits=self.declared))
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether its jobs need slots."""
+        return self.has_groups or bool(self.declared)
 
     @property
     def largest_limit(self) -> int:

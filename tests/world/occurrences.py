@@ -15,13 +15,14 @@ from hourhand.domain.limits.job_limits import overlap_limit
 from hourhand.domain.limits.slot_writes import (
     Holder,
     create,
+    drop,
     limit_partition,
     put_seat,
     read_slots,
     read_waiters,
     take,
 )
-from hourhand.domain.limits.slots import generation_of, slot_number
+from hourhand.domain.limits.slots import Drop, generation_of, slot_number
 from hourhand.domain.limits.waiters import Waiter, rank_in_group
 from hourhand.domain.schedules.schedule import Schedule, ScheduleDefinition
 from hourhand.memory import FAKE_SECRET, START
@@ -94,6 +95,13 @@ def put_holder(world: World, job: Job) -> None:
     holder = Holder(job.id, job.generation, slot_number(job.generation, now))
     first, more = create(PARTITION, holder, "", now), take(PARTITION, holder, 1_000, now)
     assert any(world.side_items.write_item(write).is_applied for write in (first, more))
+
+
+def drop_holder(world: World, job_id: str) -> None:
+    """Take a slot of the schedule's group from a job."""
+    record = read_slots(world.side_items.query_items(PARTITION, limit=1_000))
+    if job_id in record.holders:
+        world.side_items.write_item(drop(PARTITION, Drop(job_id, record.holders[job_id])))
 
 
 def put_seated(world: World, job: Job, seat: int) -> None:

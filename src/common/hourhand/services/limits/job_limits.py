@@ -24,7 +24,7 @@ from hourhand.services.jobs.payload_store import PayloadStore
 
 @dataclass(frozen=True, slots=True)
 class JobLimits:
-    """Returns the limits of jobs by the manifest of this process, not by what a job or message says.
+    """Tells the limits of jobs by the manifest of this process, not by what a job or message says.
 
     So jobs that were submitted before a deployment added a limit keep to it, too. Only the limit of
     its group is what the job itself says: its schedule may have changed since.
