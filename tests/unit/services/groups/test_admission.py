@@ -8,13 +8,11 @@ from typing import Any
 
 import pytest
 
-from hourhand.domain.jobs.job import EventKind, Job, JobStatus, OnLost, Outcome
-from hourhand.domain.jobs.transitions import retry_later
+from hourhand.domain.jobs.job import EventKind, Job, JobStatus, OnLost
 from hourhand.domain.schedules.schedule import MISFIRE_GRACE, JournalEntry, SkipReason
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
-from hourhand.ports.job_store import Applied
 from hourhand.ports.schedule_store import JournalPage
 from hourhand.services.jobs.due import outgoing_of
 from hourhand.services.jobs.execution import Disposition
@@ -340,27 +338,6 @@ def test_under_cancel_other_one_that_waits_for_its_retry_is_cancelled(world: Wor
     assert world.telemetry.total("occurrences_skipped") == 1
 
 
-def test_under_cancel_other_a_holder_that_fails_as_it_is_asked_is_cancelled(world: World) -> None:
-    """It waits for its retry, and holds its slot until that ends."""
-    first = put_running(world, 0, "cancel_other", attempt=1, token=1, lateness_ms=0)
-    second = put_occurrence(world, 1, "cancel_other")
-
-    def fail_elsewhere() -> None:
-        build = partial(
-            retry_later, outcome=Outcome.FAILED, reason="Error: no", payload_kept_until=None
-        )
-        due = world.worker.execution.tools.due
-        assert isinstance(due.move(world.job(first), 60 * SECOND, build, "other"), Applied)
-
-    faults = Faults().interrupt("jobs.transition", fail_elsewhere, nth=2)
-    world.deliver(by=world.process(faults).worker)
-    assert (world.job(first).status, reason_of(world.job(first))) == (
-        JobStatus.CANCELLED,
-        "overlap",
-    )
-    assert world.job(second).status is JobStatus.SUCCEEDED
-
-
 def test_under_cancel_other_an_older_job_that_got_the_slot_meanwhile_is_asked_to_stop(
     world: World,
 ) -> None:
@@ -437,23 +414,6 @@ def test_a_job_that_waits_without_a_seat_takes_the_place_of_one(world: World) ->
     assert reason_of(world.job(job_id_of(2))) == "buffer full"
 
 
-def test_a_schedule_that_is_paused_withdraws_the_jobs_that_wait_for_a_slot(world: World) -> None:
-    put_occurrence(world, 0, "buffer_all")
-    later = [partial(put_occurrence, world, number, "buffer_all") for number in (1, 2)]
-
-    def pause() -> None:
-        world.advance(1)
-        put_schedule(
-            world, revision=2, paused_at=world.clock.now(), effective_from=world.clock.now()
-        )
-
-    world.deliver(_while_running(world, *later, world.deliver, pause))
-    world.settle()
-    for number in (1, 2):
-        assert reason_of(world.job(job_id_of(number))) == "paused"
-    assert waiting_in(world) == []
-
-
 # --- races for a place --------------------------------------------------------------------------
 
 
@@ -505,23 +465,6 @@ def test_nothing_runs_between_a_failure_and_the_pause_for_it(
     stored = world.schedules.get(SCHEDULE)
     assert stored is not None
     assert stored.paused_at is not None
-
-
-@pytest.mark.parametrize("policy", ["skip", "buffer_all"])
-def test_no_job_takes_the_slot_of_a_failed_one_before_the_schedule_is_paused(
-    world: World, policy: str
-) -> None:
-    let_failures_pause(world)
-    first = put_occurrence(world, 0, policy, pauses_schedule=True)
-    second = partial(put_occurrence, world, 1, policy, pauses_schedule=True)
-    world.deliver(_while_running(world, second, world.deliver, then=fail_for_good))
-    assert held_in(world) == {first.id: 1}
-    third = put_occurrence(world, 2, policy, pauses_schedule=True)
-    world.deliver()
-    world.settle()
-    assert len(world.runs) == 1
-    assert reason_of(world.job(third)) == "paused"
-    assert waiting_in(world) == []
 
 
 def test_a_failure_that_a_skipped_one_lies_after_is_seen_by_its_place(world: World) -> None:

@@ -6,7 +6,7 @@ changed it, as far as possible; whatever is left is judged here before it starts
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -27,7 +27,7 @@ class Verdict(StrEnum):
 def judge_occurrence(
     job: Job,
     schedule: Schedule | None,
-    earlier: Iterable[Job] = (),
+    earlier: Collection[Job] = (),
     paged: Iterable[JournalEntry] = (),
     *,
     is_late: bool = False,
@@ -104,19 +104,26 @@ def _is_visit_to_come(schedule: Schedule, nominal: datetime) -> bool:
     )
 
 
-def _judge_after_failure(schedule: Schedule, earlier: Iterable[Job]) -> Verdict | SkipReason | None:
+def _judge_after_failure(
+    schedule: Schedule, earlier: Collection[Job]
+) -> Verdict | SkipReason | None:
     """Judge a job that must not run after another of its schedule failed (``None``: none did)."""
-    failed = [job for job in earlier if job.status is JobStatus.DEAD and job.pauses_schedule]
-    if any(is_pausing(job) for job in failed):
+    if any(is_pausing(job) for job in earlier):
         return Verdict.WAIT
     paused_at = schedule.paused_at
-    if paused_at is None or not any(_ended_by(job, paused_at) for job in failed):
+    if paused_at is None or not any(_stops_others(job, paused_at) for job in earlier):
         return None
     return SkipReason.PAUSED
 
 
-def _ended_by(job: Job, instant: datetime) -> bool:
-    return job.finished_at is not None and job.finished_at <= instant
+def _stops_others(job: Job, paused_at: datetime) -> bool:
+    """Whether a job failed before the pause, or was withdrawn by the pause that followed."""
+    if job.finished_at is None or not job.pauses_schedule:
+        return False
+    if job.status is JobStatus.DEAD:
+        return job.finished_at <= paused_at
+    is_withdrawn = bool(job.history) and job.history[-1].reason == SkipReason.PAUSED
+    return job.status is JobStatus.CANCELLED and is_withdrawn and job.finished_at >= paused_at
 
 
 def must_ask_pages(job: Job, schedule: Schedule | None, *, is_late: bool = False) -> bool:
