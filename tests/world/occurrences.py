@@ -11,6 +11,7 @@ from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.transitions import complete
+from hourhand.domain.jobs.waiting import put_waiter
 from hourhand.domain.limits.job_limits import overlap_limit
 from hourhand.domain.limits.slot_writes import (
     Holder,
@@ -148,6 +149,13 @@ def put_occurrence(world: World, number: int, policy: str | None = "skip", **fie
     if job.status.is_waiting:
         world.queues.send([outgoing_of(job, now, world.timings.delay_rounding)])
     return job
+
+
+def put_unseated(world: World, job: Job) -> None:
+    """Put the waiter record of a job in the queue of the schedule's group, without a seat."""
+    assert job.overlap is not None
+    rank, keep_until = rank_in_group(job, job.overlap), world.clock.now() + timedelta(days=90)
+    world.side_items.write_item(put_waiter(PARTITION, rank, job.id, job.generation, keep_until))
 
 
 def held_in(world: World) -> dict[str, int]:

@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus, OnLost
+from hourhand.domain.jobs.transitions import Transition
 from hourhand.domain.schedules.schedule import MISFIRE_GRACE, JournalEntry, SkipReason
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.ports.job_store import Applied
 from hourhand.ports.schedule_store import JournalPage
 from hourhand.services.jobs.due import outgoing_of
 from hourhand.services.jobs.execution import Disposition
+from hourhand.services.limits.full_limits import MAX_STOPS
 from hourhand.testing import Faults, When, make_delivery, make_job, make_message
 from tests.world.occurrences import (
     SCHEDULE,
@@ -29,6 +32,7 @@ from tests.world.occurrences import (
     put_running,
     put_schedule,
     put_seated,
+    put_unseated,
     reason_of,
     waiting_in,
 )
@@ -338,6 +342,34 @@ def test_under_cancel_other_one_that_waits_for_its_retry_is_cancelled(world: Wor
     assert world.telemetry.total("occurrences_skipped") == 1
 
 
+def test_under_cancel_other_a_holder_that_ends_as_it_is_asked_is_left_alone(world: World) -> None:
+    put_running(world, 0, "cancel_other", lease_until=START + 45 * SECOND)
+    second = put_occurrence(world, 1, "cancel_other")
+    faults = Faults().interrupt("jobs.transition", partial(end_run, world, 0), nth=2)
+    world.deliver(by=world.process(faults).worker)
+    assert world.job(job_id_of(0)).status is JobStatus.SUCCEEDED
+    assert world.job(second).status is JobStatus.SUCCEEDED
+
+
+def _take_over(world: World, token: int) -> None:
+    """Let the first job have another owner."""
+    move = Transition(name="take_over", job_id=job_id_of(0), expect={}, sets={"token": token})
+    assert isinstance(world.store.transition(move), Applied)
+
+
+def test_under_cancel_other_a_holder_that_changes_all_the_time_is_left_to_its_end(
+    world: World,
+) -> None:
+    put_running(world, 0, "cancel_other", lease_until=START + 45 * SECOND)
+    second = put_occurrence(world, 1, "cancel_other")
+    faults = Faults()
+    for nth in range(2, 2 + MAX_STOPS):
+        faults.interrupt("jobs.transition", partial(_take_over, world, nth), nth=nth)
+    world.deliver(by=world.process(faults).worker)
+    assert world.job(job_id_of(0)).cancel_requested_at is None
+    assert world.job(second).waits_for is not None
+
+
 def test_under_cancel_other_an_older_job_that_got_the_slot_meanwhile_is_asked_to_stop(
     world: World,
 ) -> None:
@@ -404,6 +436,15 @@ def test_a_job_that_is_caught_up_and_one_with_a_seat_start_in_the_order_of_their
     world.deliver(_while_running(world, *others, world.deliver))
     world.settle()
     assert [run.job.occurrence for run in world.runs] == [nominal(n) for n in range(6)]
+
+
+def test_a_waiter_without_a_seat_that_does_not_wait_keeps_no_job_out(world: World) -> None:
+    put_running(world, 0, "buffer_one")
+    over = put_occurrence(world, 1, "buffer_one", status=JobStatus.CANCELLED, due_at=None)
+    put_unseated(world, over)
+    job = put_occurrence(world, 2, "buffer_one")
+    world.deliver()
+    assert waiting_in(world) == [job.id]
 
 
 def test_a_job_that_waits_without_a_seat_takes_the_place_of_one(world: World) -> None:

@@ -11,7 +11,7 @@ from hourhand.domain.limits.slots import generation_ended, slot_ends
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.wait_queues import WaitQueues
-from hourhand.services.optional import reason_of
+from hourhand.services.optional import leaving_newer, reason_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,8 @@ class SlotRelease:
         if is_left or not generation_ended(before, after):
             return
         try:
-            self.release(before, after)
+            with leaving_newer(self.telemetry):
+                self.release(before, after)
         except Exception as error:  # noqa: BLE001 - the move stands, whatever this was
             self.telemetry.count("releases_failed")
             self.telemetry.warning(
