@@ -96,7 +96,7 @@ SPARED_BY_ALL = {"aws_xray_sdk", "boto3", "croniter", "httpx", "hourhand.client"
             | {"hourhand.services.schedules.visit", "hourhand.services.schedules.occurrence_jobs"}
             | {"hourhand.services.jobs.operations", "hourhand.services.schedules.failure_pauses"}
             # What releases slots is loaded once a job of a limit or a group ended.
-            | {"hourhand.services.limits.slot_release", "hourhand.services.limits.wait_queues"}
+            | {"hourhand.services.limits.slot_release"}
             | {"hourhand.ports.idempotency_store"},
         ),
         (
