@@ -148,7 +148,7 @@ class CountedServices:
         )
         adapters = wrapped(
             adapters,
-            ("jobs", "control", "queues", "slots", "side_items"),
+            ("jobs", "control", "queues", "side_items"),
             lambda port, name: CountedPort(port, name, ledger),
         )
         self.scheduler = wire_scheduler(settings, adapters)

@@ -28,7 +28,6 @@ from hourhand.aws.provision import provision
 from hourhand.aws.queues import SqsQueues
 from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
 from hourhand.aws.side_item_store import DynamoSideItemStore
-from hourhand.aws.slot_store import DynamoSlotStore
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus, Outcome, Priority
 from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.memory import MemoryHandlerDirectory, MemorySweepInvoker, RecordingTelemetry
@@ -164,7 +163,6 @@ class Stage:
             jobs=DynamoJobStore(watched, settings.jobs_table),
             schedules=DynamoScheduleStore(watched, settings.schedules_table),
             calendars=DynamoCalendarStore(watched, settings.schedules_table),
-            slots=DynamoSlotStore(watched, settings.jobs_table),
             telemetry=RecordingTelemetry(),
             side_items=DynamoSideItemStore(watched, settings.jobs_table),
             handlers=MemoryHandlerDirectory(*HANDLERS),

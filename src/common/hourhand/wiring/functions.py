@@ -52,7 +52,7 @@ class WorkerServices:
 def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     """Wire the API function.
 
-    It needs ``handlers``, ``logs``, ``schedules``, ``calendars``, ``slots`` and ``side_items``.
+    It needs ``handlers``, ``logs``, ``schedules``, ``calendars`` and ``side_items``.
     """
     from hourhand.api.access import AccessRules
     from hourhand.api.payload_check import PayloadChecks
@@ -202,7 +202,7 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
 def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerServices:
     """Wire the worker function.
 
-    It needs ``idempotency``, ``schedules``, ``slots`` and ``side_items``.
+    It needs ``idempotency``, ``schedules`` and ``side_items``.
     """
     from hourhand.handlers import load_handlers
     from hourhand.services.groups.admission import OccurrenceRule
@@ -247,9 +247,8 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     of_schedules = OccurrenceRule(
         tools=tools,
         schedules=retrying.schedules,
-        slots=retrying.slots,
+        holders=retried.holders_in_group,
         recovery=retried.recovery,
-        waiters=wiring.waiters,
         worker=worker,
     )
     of_pauses = PauseRule(pauses=retried.pauses, parking=retried.parking, worker=worker)
@@ -287,7 +286,6 @@ def _with_retries(adapters: Adapters) -> Adapters:
         control=retries.of(adapters.control, "control"),
         objects=retries.of(adapters.objects, "objects"),
         schedules=retries.of(adapters.schedules, "schedules"),
-        slots=retries.of(adapters.slots, "slots"),
         side_items=retries.of(adapters.side_items, "side_items"),
         idempotency=retries.of(adapters.idempotency, "idempotency"),
     )

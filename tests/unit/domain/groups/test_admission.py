@@ -10,12 +10,12 @@ import pytest
 
 from hourhand.domain.groups.admission import (
     Verdict,
-    is_pausing,
     judge_occurrence,
     may_be_missed,
     must_ask_pages,
 )
 from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.outbox import is_pausing
 from hourhand.domain.schedules.schedule import MISFIRE_GRACE, JournalEntry, Schedule, SkipReason
 from hourhand.memory import START
 from hourhand.testing import make_job

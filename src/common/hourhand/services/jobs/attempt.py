@@ -193,7 +193,7 @@ class RunningAttempt:
         )
         if isinstance(committed, Refused):
             return False
-        self.tools.recovery.settle_end(committed.job, self.worker)
+        self.tools.recovery.settle_end(committed.job)
         return True
 
     def _end_cancelled(self, reason: str, finished: Finished) -> bool:
@@ -270,7 +270,7 @@ class RunningAttempt:
         process has better things to do than to send a dead letter: to end.
         """
         if not finished.still_runs:
-            self.tools.recovery.settle_end(job, self.worker)
+            self.tools.recovery.settle_end(job)
 
     def _stopped_instead(self, refused: Refused, reason: str, finished: Finished) -> bool:
         """A failed attempt of a job that was asked to stop ends it; anything else is lost."""

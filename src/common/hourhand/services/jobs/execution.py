@@ -22,6 +22,7 @@ from hourhand.domain.times import ceil_seconds, floor_seconds, rfc3339
 from hourhand.ports.handler_runner import Finished, HandlerRunner
 from hourhand.ports.job_store import Applied, JobStore, Refused
 from hourhand.ports.queues import Delivery
+from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.attempt import AttemptTools, RunningAttempt
 from hourhand.services.jobs.due import make_transition
 from hourhand.services.jobs.keyed_execution import KeyCheck, KeyState
@@ -466,6 +467,17 @@ def _key_refused(state: KeyState) -> Finished:
         message = "Another job is in progress under the same idempotency key."
         error = ErrorInfo(type="IdempotencyKeyTaken", message=message)
     return Finished(outcome=Outcome.FAILED, error=error)
+
+
+def tell_cancelled(telemetry: Telemetry, job: Job, reason: str) -> None:
+    """Log that a job of a schedule will not start, and why."""
+    telemetry.info(
+        "An occurrence was cancelled before it began.",
+        job_id=job.id,
+        handler=job.handler,
+        reason=reason,
+        **occurrence_fields(job),
+    )
 
 
 def occurrence_fields(job: Job) -> dict[str, str]:

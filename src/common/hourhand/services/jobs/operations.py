@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from hourhand.domain.errors import NotFound, Unavailable, WrongState
 from hourhand.domain.ids import is_json
 from hourhand.domain.jobs.job import (
-    API,
     NOT_STARTED,
     REDRIVABLE,
     Content,
@@ -207,7 +206,7 @@ class OperationsService:
             lambda current: cancel_waiting(current, now=now, actor=actor, reason=reason),
         )
         if cancelled:
-            self.recovery.settle_end(job, API)
+            self.recovery.settle_end(job)
         return cancelled, job
 
     def _try(self, job: Job, build: Callable[[Job], Transition]) -> tuple[bool, Job]:

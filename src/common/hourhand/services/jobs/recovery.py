@@ -6,11 +6,10 @@ Every process may call every method at any time: the condition of its write deci
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import assert_never
 
-from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.jobs.history import attempts_of, last_error
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.outbox import OutboxTask, outbox_tasks
@@ -40,9 +39,9 @@ BECAME_DEAD = "A job became DEAD. It runs again only if it is redriven."
 class RecoveryService:
     """Repairs jobs. The sweep calls it, and workers that meet such a job first.
 
-    ``wake_next`` wakes the jobs that wait for the slot of a job that ended. ``pause_schedule``
-    pauses the schedule of a DEAD job that asks for it, and may be called again for the same round.
-    Workers may not write schedules and have none: they leave such a job to the sweep.
+    ``pause_schedule`` pauses the schedule of a DEAD job that asks for it, and may be called again
+    for the same round. Workers may not write schedules and have none: they leave such a job to the
+    sweep.
     ``release_slots`` releases the slots of a job that ended, and raises `Unavailable`.
     """
 
@@ -55,7 +54,6 @@ class RecoveryService:
     telemetry: Telemetry
     waiters: WaiterRecords
     release_slots: Callable[[Job, Job], None]
-    wake_next: Callable[[Overlap, str], None] | None = None
     pause_schedule: Callable[[Job], None] | None = None
 
     def recover_lost(self, job: Job, actor: str) -> bool:
@@ -72,7 +70,7 @@ class RecoveryService:
             status=result.job.status,
         )
         self.telemetry.count("attempts_lost")
-        self.settle_end(result.job, actor)
+        self.settle_end(result.job)
         return True
 
     def expire_job(self, job: Job, actor: str) -> bool:
@@ -82,7 +80,7 @@ class RecoveryService:
         if not isinstance(result, Applied):
             return False
         self.telemetry.count("jobs_expired")
-        self.settle_end(result.job, actor)
+        self.settle_end(result.job)
         return True
 
     def cancel_job(self, job: Job, actor: str, reason: str) -> bool:
@@ -94,21 +92,17 @@ class RecoveryService:
         )
         if not isinstance(result, Applied):
             return False
-        self.settle_end(result.job, actor)
+        self.settle_end(result.job)
         return True
 
-    def settle_end(self, job: Job, actor: str) -> None:
-        """Do what follows the end of ``job``: wake what waits for its slot, settle its tasks.
+    def settle_end(self, job: Job) -> None:
+        """Do what follows the end of ``job``: settle its tasks.
 
         Does nothing for a job that is not final: it went on since.
         """
         if not job.status.is_final:
             # Another wrote the same end in the same millisecond, under our name, and was first.
             return
-        overlap = job.overlap
-        # Under `skip` no job waits but a few that are caught up, which become due by themselves.
-        if self.wake_next is not None and overlap and overlap.policy is not OverlapPolicy.SKIP:
-            self.wake_next(overlap, actor)
         self.waiters.forget(job)
         if job.due_at is not None:
             self.finish_job(job)
@@ -142,7 +136,8 @@ class RecoveryService:
             case OutboxTask.SEND_DEAD_LETTER:
                 self._send_dead_letter(details)
             case OutboxTask.RELEASE_SLOTS:
-                self.release_slots(job, job)
+                # As it will be: the schedule is paused that was to be paused first.
+                self.release_slots(job, replace(job, due_at=None))
             case OutboxTask.MARK_OBJECTS:
                 keep_until = job.keep_until or self.clock.now() + keep_after_end(job)
                 self.contents.mark_finished(job, keep_until)

@@ -100,6 +100,11 @@ class Slots:
         return most if most <= MAX_SEATS else 0
 
     @property
+    def seats_read(self) -> int:
+        """How many seats are read: in a group also jobs wait that another definition gave seats."""
+        return self.seats if self.limit.overlap is None else MAX_SEATS
+
+    @property
     def shards(self) -> tuple[Slots, ...]:
         """All shards of the limit."""
         return tuple(self.at(shard) for shard in range(shard_count(self.max)))
@@ -146,12 +151,14 @@ class SlotTables:
         declared = limit.limit
         if not isinstance(declared, Concurrency):
             return None
+        if limit.overlap is not None:
+            return Slots(limit, declared, declared.max)
         return Slots(limit, declared, self.overrides.max_of(limit, declared.max))
 
     def view(self, slots: Slots, waiters: int = WAITERS_READ) -> SlotsView:
         """Read the slots record and the first waiters: they are one query."""
         # Seats are not in the order of ranks, so all of them are read.
-        limit = 1 + waiters + (slots.seats if waiters else 0)
+        limit = 1 + waiters + (slots.seats_read if waiters else 0)
         items = self.side_items.query_items(slots.partition, limit=limit)
         found = [item for item in items if item.key.kind is not SideItemKind.HOLDER]
         all_read = len(items) < limit or len(found) < len(items)
@@ -239,20 +246,30 @@ class SlotTables:
         return write.is_applied or is_seated(write.item, waiter)
 
     def count_waiting(self, slots: Slots, limit: int) -> int:
-        """Count the waiter records of a shard: exactly up to ``limit``."""
-        prefixes = (WAITER_PREFIX, SEAT_PREFIX) if slots.seats else (WAITER_PREFIX,)
+        """Count the waiter records of all shards: each shard's exactly up to ``limit``."""
+        prefixes = (WAITER_PREFIX, SEAT_PREFIX) if slots.seats_read else (WAITER_PREFIX,)
         counts = [
-            self.side_items.count_items(slots.partition, prefix=prefix, limit=limit)
+            self.side_items.count_items(shard.partition, prefix=prefix, limit=limit)
+            for shard in slots.shards
             for prefix in prefixes
         ]
         return sum(counts)
 
+    def holders(self, slots: Slots) -> dict[str, int]:
+        """Return the ids of the jobs that hold slots of a shard, each with its generation then."""
+        record = self.view(slots, 0).record
+        ids = {one: self.job_id_of(slots, one) for one in record.holders}
+        return {job_id: record.generation_of(one) for one, job_id in ids.items() if job_id}
+
     def holding_jobs(self, slots: Slots) -> Sequence[Job]:
         """Return the jobs that hold the slots of a shard and have not ended."""
-        record = self.view(slots, 0).record
-        ids = [job_id for one in record.holders if (job_id := self.job_id_of(slots, one))]
-        found = self.jobs.get_many(ids) if ids else {}
-        return [job for job in found.values() if not job.status.is_final]
+        held = self.holders(slots)
+        found = self.jobs.get_many(list(held)) if held else {}
+        return [
+            job
+            for job in found.values()
+            if not job.status.is_final and not is_dead_holder(job, held[job.id], slots.holds)
+        ]
 
     def delete_waiter(self, slots: Slots, waiter: Waiter) -> None:
         """Delete a waiter record, if it is as it was read."""

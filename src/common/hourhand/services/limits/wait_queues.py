@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
 
+from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.job import TICK, Job, JobStatus
 from hourhand.domain.jobs.transitions import unpark
 from hourhand.domain.jobs.waiting import WaitKind, WaitsFor, holder_key
@@ -31,7 +32,7 @@ from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.due import AT_ONCE, DueJobs, outgoing_of
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.slot_tables import Slots, SlotsView, SlotTables
-from hourhand.services.optional import reason_of
+from hourhand.services.optional import log_newer, reason_of
 
 A_SLOT_IS_FREE = "a slot is free"
 
@@ -171,13 +172,20 @@ class WaitQueues:
     ) -> tuple[_First | None, SlotsView]:
         """Return the first waiter that can be granted a slot, and the view that shows it.
 
-        Records that are worth nothing are deleted on the way.
+        Records that are worth nothing are deleted on the way. A job that only a newer version
+        reads is passed over.
         """
+        passed: set[str] = set()
         for _ in range(MAX_STRAY_RECORDS):
-            if not view.waiters:
+            waiter = next((one for one in view.waiters if one.holder not in passed), None)
+            if waiter is None:
                 return None, view
-            waiter = view.waiters[0]
-            job = self.tables.jobs.get(waiter.job_id)
+            try:
+                job = self.tables.jobs.get(waiter.job_id)
+            except WrittenByNewer as newer:
+                log_newer(self.telemetry, newer)
+                passed.add(waiter.holder)
+                continue
             state = state_of(
                 waiter,
                 job,
