@@ -32,7 +32,7 @@ SECOND = 1_000_000
 
 def item(line: float | None = None, gate: float | None = None) -> SideItem | None:
     """Return a state whose times are so many seconds from now."""
-    given = {"a": line, "s": gate}
+    given = {"a": line, "g": gate}
     values = {name: BOUNDS.now + int(at * SECOND) for name, at in given.items() if at is not None}
     return SideItem(KEY, values) if values else None
 

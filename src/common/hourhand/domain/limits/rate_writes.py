@@ -36,10 +36,10 @@ RATES_KEPT = timedelta(days=90)
 """How long a rate limiter state is kept after its last write, longer than any wait."""
 
 LINE = "a"
-GATE = "s"
+GATE = "g"
 STARTS = "t"
 WINDOW = "w"
-WINDOW_STARTS = "k"
+WINDOW_STARTS = "n"
 """The attributes of a state. The last three are those of `hourhand.domain.limits.windows`."""
 
 
