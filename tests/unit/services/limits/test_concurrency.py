@@ -118,6 +118,27 @@ def test_a_job_from_before_a_deployment_that_added_the_limit_keeps_to_it() -> No
 # --- waiting ------------------------------------------------------------------------------------
 
 
+def test_a_job_that_waits_for_a_slot_is_not_late() -> None:
+    world = limited(Concurrency(1))
+    first, second = world.submit(), world.submit()
+    one, other = world.receive()
+
+    def look(job: Job, pulse: Pulse) -> Finished:
+        world.handle(other)
+        for _ in range(30):
+            world.advance(20)
+            pulse.beat(None)
+            world.tick()
+        assert world.job(second).waits_for is not None
+        record = world.control.read_tick()
+        assert record is not None
+        assert set(record.oldest_due_seconds.values()) == {0.0}
+        return succeed(job, pulse)
+
+    world.handle(one, look)
+    assert world.job(first).status is JobStatus.SUCCEEDED
+
+
 def test_a_job_that_finds_a_limit_full_is_parked_once_without_a_message() -> None:
     world = limited(Concurrency(1))
     first, second = world.submit(), world.submit()

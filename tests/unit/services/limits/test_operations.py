@@ -229,6 +229,12 @@ def test_a_limit_with_a_single_key_takes_no_keys() -> None:
     assert refused.value.errors[0].field == "overrides"
 
 
+def test_a_shared_limit_takes_keys_for_a_submission_may_give_one() -> None:
+    limits = service(limited(Concurrency(3, name="stripe")))
+    limits.change("stripe", LimitChanges(keys={"acme": 1}), "caller")
+    assert (limits.show("stripe", "acme").max, limits.show("stripe").max) == (1, 3)
+
+
 def test_a_number_that_the_limit_cannot_have_names_the_field() -> None:
     limits = service(limited(Concurrency(1, key="tenant")))
     changes = LimitChanges(sets_max=True, max=1_001, keys={"acme": 1_001, "globex": 1})
@@ -322,6 +328,22 @@ def test_the_slot_of_a_dead_job_is_freed_on_request(size: int) -> None:
     world.deliver()
     assert world.job(late).status is JobStatus.SUCCEEDED
     assert service(world).show("greet.1").running == size - 1
+    # The second call freed nothing, so there is one event.
+    (event,) = world.schedules.read_events("handler.greet", before=None, limit=10)
+    assert (event.kind, event.actor) == (ScheduleEventKind.FREED, "caller")
+    assert event.note == "greet.1: the slot of dead-0"
+
+
+def test_slots_that_are_freed_at_one_instant_are_all_kept_for_the_audit() -> None:
+    world = limited(Concurrency(3, holds="success"))
+    names = [f"dead-{number}" for number in range(3)]
+    for name in names:
+        world.submit(id=name, retry={"max_attempts": 1})
+    world.deliver(fail)
+    for name in names:
+        service(world).free("greet.1", name, "caller")
+    events = world.schedules.read_events("handler.greet", before=None, limit=10)
+    assert {event.note for event in events} == {f"greet.1: the slot of {name}" for name in names}
 
 
 def test_only_the_slot_of_a_dead_job_that_has_the_limit_is_freed() -> None:

@@ -14,6 +14,7 @@ from functools import partial
 from hourhand.domain.jobs.job import ErrorInfo, Job
 from hourhand.domain.jobs.transitions import change
 from hourhand.domain.jobs.waiting import Reservation
+from hourhand.domain.limits.declarations import Rate
 from hourhand.domain.limits.rate_writes import Pass
 from hourhand.domain.limits.rates import PAID_FOR
 from hourhand.ports.job_store import Applied
@@ -99,8 +100,10 @@ class RateWaits:
         )
 
     def _hold(self, job: Job, until: datetime) -> None:
-        for limiter in self.of(job):
-            self.limiters.hold(limiter, until)
+        # Also those that count nothing of this attempt: the refusal concerns them as well.
+        for limit in self.limits.of(job):
+            if isinstance(limit.limit, Rate):
+                self.limiters.hold(self.limiters.limiter(limit, limit.limit, job), until)
 
     def end_too_far(self, candidate: Candidate, job: Job, limiter: Limiter) -> Deferred | None:
         """End a job for which no start time is left: EXPIRED at its expiry, else DEAD."""
