@@ -14,6 +14,7 @@ from hourhand.domain.side_items import SideItemKind
 from hourhand.ports import Found
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Delivery
+from hourhand.services.jobs.due import outgoing_of
 from hourhand.services.jobs.execution import Candidate, Disposition
 from hourhand.services.limits.full_limits import LIMIT_REASON
 from hourhand.services.limits.slot_tables import SlotTables
@@ -87,6 +88,30 @@ def test_a_job_that_is_cancelled_leaves_its_seat_to_the_next() -> None:
     while_one_runs(world, look)
     world.settle()
     assert ends(world, "second", "third") == [JobStatus.CANCELLED, JobStatus.SUCCEEDED]
+
+
+def test_a_job_that_comes_by_itself_to_its_slot_leaves_its_seat() -> None:
+    world = limited(Concurrency(1, max_waiting=1))
+    first, second = in_order(world, "first", "second")
+
+    def let_second_wait(job: Job, pulse: Pulse) -> Finished:
+        world.handle(second)
+        return succeed(job, pulse)
+
+    # The worker dies after it handed the slot off: the record stays, and no message is sent.
+    faults = Faults().interrupt("queues.send", die)
+    with pytest.raises(Crash):
+        world.handle(first, let_second_wait, world.process(faults).worker)
+    assert (len(waiters(world)), list(holders(world))) == (1, ["second"])
+    waiting, rounding = world.job("second"), world.timings.delay_rounding
+    world.queues.send([outgoing_of(waiting, world.clock.now(), rounding)])
+
+    def look(job: Job, pulse: Pulse) -> Finished:
+        assert waiters(world) == []
+        return succeed(job, pulse)
+
+    world.deliver(look)
+    assert ends(world, "second") == [JobStatus.SUCCEEDED]
 
 
 # --- more waiting jobs than there are seats ---
