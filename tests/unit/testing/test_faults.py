@@ -187,7 +187,7 @@ WRITES = {
     "write_item",
     *("put_calendar", "delete_calendar"),
 }
-INNER = {"run", "beat", "lease_ends_at"}
+INNER = {"run", "beat", "lease_ends_at", "take_start"}
 """Between the services and a handler: no store or queue is behind them."""
 
 IN_TURN = {"read", "mark", "go_on"}
