@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from hourhand.aws.side_item_store import DynamoSideItemStore, write_arguments
-from hourhand.domain.side_items import Clause, SideItem, SideItemUpdate, SideKey
+from hourhand.aws.table_schema import EXPIRY, JOBS
+from hourhand.domain.side_items import (
+    RESERVED_ATTRIBUTES,
+    Clause,
+    SideItem,
+    SideItemUpdate,
+    SideKey,
+)
 from hourhand.memory import START
 from tests.unit.aws.conftest import Installation
 
@@ -40,6 +47,10 @@ def test_attributes_that_only_a_later_release_can_read_are_passed_over(
     client.put_item(TableName=table, Item={**STORED_KEY, "vt": {"N": "5"}, **added})
     store = DynamoSideItemStore(client, table)
     assert store.read_item(KEY) == SideItem(KEY, {"vt": 5})
+
+
+def test_the_keys_of_the_table_and_of_its_indexes_are_reserved() -> None:
+    assert {key.attribute for key in JOBS.keys} | {"v", EXPIRY} == RESERVED_ATTRIBUTES
 
 
 def test_a_clause_of_another_kind_is_a_mistake() -> None:

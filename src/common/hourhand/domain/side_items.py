@@ -46,6 +46,10 @@ slots record, seats, waiters, holders."""
 
 _FAIR_SHARE_SHARD = ".f"
 
+RESERVED_ATTRIBUTES = frozenset("pskbclvdx")
+"""What no write of a side item may name: the keys of the table and of its indexes, which DynamoDB
+refuses to change or would list as a job's, and the version and end of each item."""
+
 
 class SideItemKind(StrEnum):
     """What a side item can be; its layout has a version of its own."""
@@ -224,6 +228,10 @@ class SideItemUpdate:
             raise ValueError(f"The write of {self.key} must state until when the item is kept")
         if self.deletes and (changes or self.removes or self.keep_until is not None):
             raise ValueError(f"The deletion of {self.key} cannot change it, too")
+        changed = {path if isinstance(path, str) else path[0] for path in (*self.sets, *self.adds)}
+        if changed & RESERVED_ATTRIBUTES:
+            names = ", ".join(sorted(changed & RESERVED_ATTRIBUTES))
+            raise ValueError(f"The write of {self.key} changes {names}, which is reserved")
         if not (self.deletes or self.removes or self.keep_until is not None):
             raise ValueError(f"The write of {self.key} changes nothing")
 
