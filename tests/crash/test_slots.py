@@ -126,7 +126,8 @@ def test_a_job_that_never_wins_a_slot_waits(monkeypatch: pytest.MonkeyPatch) -> 
     world = limited(Concurrency(3))
     job = world.submit()
     with monkeypatch.context() as patched:
-        patched.setattr(SlotTables, "take", lambda *_: False)
+        for write in ("take", "grant"):
+            patched.setattr(SlotTables, write, lambda *_: False)
         world.deliver()
     assert world.job(job).waits_for is not None
     world.settle()
@@ -601,3 +602,51 @@ def test_a_slot_is_not_given_away_before_its_job_moved() -> None:
     assert holders(world) == {"job": 1}
     world.settle()
     assert {world.job(each).status for each in (job, waiting)} == {JobStatus.SUCCEEDED}
+
+
+def test_a_waiter_is_sent_by_the_component_that_granted_it_and_by_no_other() -> None:
+    """Each job that finds the queue meanwhile would send one more message of the same waiter."""
+    world = limited(Concurrency(1))
+    jobs = [world.submit() for _ in range(2)]
+    first, second = world.receive()
+    faults = Faults()
+    process = world.process(faults)
+
+    def let_the_second_wait(job: Job, pulse: Pulse) -> Finished:
+        world.handle(second, succeed)
+        return succeed(job, pulse)
+
+    def come_late() -> None:
+        jobs.append(world.submit())
+        [late] = world.receive()
+        world.handle(late, succeed)
+
+    faults.interrupt("queues.send", come_late)
+    world.handle(first, let_the_second_wait, process.worker)
+    assert world.telemetry.total("slots_granted") == 1
+    Crowd(world).settle()
+    assert world.telemetry.total("slots_granted") == 2
+    assert {world.job(job).status for job in jobs} == {JobStatus.SUCCEEDED}
+
+
+def test_a_waiter_that_no_message_followed_is_sent_by_the_next_that_finds_it() -> None:
+    world = limited(Concurrency(1))
+    jobs = [world.submit() for _ in range(2)]
+    first, second = world.receive()
+    faults = Faults()
+    process = world.process(faults)
+
+    def let_the_second_wait(job: Job, pulse: Pulse) -> Finished:
+        world.handle(second, succeed)
+        return succeed(job, pulse)
+
+    def die() -> None:
+        raise Crash("before the send")
+
+    faults.interrupt("queues.send", die)
+    with pytest.raises(Crash):
+        world.handle(first, let_the_second_wait, process.worker)
+    world.advance(world.timings.stall_bound.total_seconds() + 1)
+    jobs.append(world.submit())
+    Crowd(world).settle()
+    assert {world.job(job).status for job in jobs} == {JobStatus.SUCCEEDED}
