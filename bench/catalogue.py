@@ -31,6 +31,7 @@ BENCHMARKS = (
     Benchmark("submission", "bench.submission", "Submission"),
     Benchmark("start-up", "bench.start_up", "Start-up"),
     Benchmark("peers", "bench.peers.run", "Peers on the same work"),
+    Benchmark("limit-peers", "bench.limits.peers", "Peers under a limit"),
     Benchmark("schedule-units", "bench.schedule_units", "Write units of an occurrence"),
     Benchmark("schedule-size", "bench.schedule_size", "Bytes of a schedule"),
     Benchmark("schedules-scale", "bench.schedules_scale", "Schedules stored and due"),

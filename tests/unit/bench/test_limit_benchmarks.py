@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from bench.limits import growth, messages, starts, units
+from bench.limits import growth, messages, peers, starts, units
 from bench.limits.memory_cloud import Load, play
 from bench.limits.messages import Counted
+from bench.peers import runs
 from bench.single import check
 
 SMALL = Load(name="small", jobs=40, jobs_a_second=200, handler_seconds=0.1, max=3, workers=20)
@@ -75,3 +77,43 @@ def test_what_a_path_adds_is_what_plain_jobs_have_not(counted: float, ok: bool) 
     added = units.Added(path, Counter({"bench-jobs": 4.0, "bench-jobs/run_at": counted - 4}), 6.0)
     assert added.added == counted - 6
     assert [target["ok"] for target in units.targets([added])] == [ok]
+
+
+def record(**spans: tuple[float, float]) -> runs.Record:
+    begun = {name: [begin] for name, (begin, _) in spans.items()}
+    ended = {name: [end] for name, (_, end) in spans.items()}
+    return runs.Record(begun, ended)
+
+
+def test_starts_over_the_limit_are_counted_from_what_ran_at_a_time() -> None:
+    one_after_the_other = record(a=(0, 1), b=(0.5, 1.5), c=(1, 2), d=(1.5, 2))
+    assert peers.overlaps(one_after_the_other) == (0, 2)
+    assert peers.overlaps(record(a=(0, 3), b=(0, 3), c=(1, 3), d=(2, 3))) == (2, 4)
+    assert peers.seconds_of(one_after_the_other) == 2
+    assert peers.seconds_of(runs.Record({}, {})) == 0
+
+
+def test_runs_that_found_a_limit_full_are_on_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(runs.FILE, str(tmp_path / "runs"))
+    runs.turn_away("a")
+    runs.work("a", 0)
+    found = runs.read(tmp_path / "runs")
+    assert [len(times["a"]) for times in (found.turned_away, found.begun, found.ended)] == [1, 1, 1]
+
+
+def test_commands_of_redis_are_counted_without_our_own_look() -> None:
+    stats = "# Commandstats\r\ncmdstat_set:calls=12,usec=3\r\ncmdstat_info:calls=1,usec=9\r\n"
+    assert peers.commands_of(stats) == 12
+
+
+def test_ours_alone_is_judged_among_the_peers() -> None:
+    ours = peers.Seen(peers.HOURHAND, peers.JOBS, 0, 2, 0, 2 * peers.JOBS, None, 6.0)
+    other = replace(ours, name=peers.CELERY, over_limit=5, messages=900, redis_commands=70)
+    told = peers.result([ours, other], ["BullMQ: no figure, for not installed"])
+    check(told)
+    assert told["ok"]
+    assert told["notes"][-1] == "BullMQ: no figure, for not installed"
+    assert not peers.result([other], [])["ok"]
+    assert not peers.result([replace(ours, over_limit=1)], [])["ok"]
