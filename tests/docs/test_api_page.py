@@ -61,7 +61,7 @@ def test_a_job_is_submitted_with_the_fields_of_the_page() -> None:
 
 
 def test_a_job_is_returned_with_the_fields_of_the_page() -> None:
-    submitted = _fields(JobSubmission) - {"delay_seconds", "concurrency_key"}
+    submitted = _fields(JobSubmission) - {"delay_seconds", "concurrency_key", "unique", "debounce"}
     returned = set(names(section(PAGE, "A job as returned")))
 
     assert submitted | returned == _fields(jobs.Job)
@@ -138,7 +138,8 @@ def test_the_page_names_what_a_handler_answers_with() -> None:
 
 
 def test_the_page_has_each_kind_of_event() -> None:
-    assert sorted(names(section(PAGE, "Events"))) == sorted(kind.name for kind in EventKind)
+    text = section(read("reference/audit.md"), "Events of a job")
+    assert sorted(names(text)) == sorted(kind.name for kind in EventKind)
 
 
 def test_the_page_has_each_error_with_its_status() -> None:

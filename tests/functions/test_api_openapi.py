@@ -21,6 +21,7 @@ from hourhand.api.requests import (
     BackfillInput,
     BulkRequest,
     CalendarInput,
+    HandlerPauseInput,
     JobPatch,
     JobSubmission,
     ListRequest,
@@ -106,11 +107,12 @@ def test_every_failure_is_a_problem() -> None:
                 assert list(response["content"]) == ["application/problem+json"]
 
 
-def test_only_a_note_may_be_left_out_altogether() -> None:
+def test_only_a_note_and_the_end_of_a_pause_may_be_left_out_altogether() -> None:
     for (method, path), description in DESCRIPTIONS.items():
         operation = openapi_document()["paths"][path][method.lower()]
         if description.body is not None:
-            assert operation["requestBody"]["required"] is (description.body is not NoteInput)
+            is_optional = description.body in {NoteInput, HandlerPauseInput}
+            assert operation["requestBody"]["required"] is not is_optional
 
 
 def test_what_is_gone_is_answered_without_content() -> None:

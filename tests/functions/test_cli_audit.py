@@ -83,8 +83,8 @@ def test_a_search_that_finds_very_much_stops(shell: Shell, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        ((), "give --job, --schedule, --caller, --tenant, --from or --to"),
-        (("--job", "a", "--schedule", "b"), "give either --job or --schedule"),
+        ((), "give --job, --schedule, --handler, --caller, --tenant, --from or --to"),
+        (("--job", "a", "--schedule", "b"), "give one of --job, --schedule and --handler"),
         (("--from", "soon"), "must be a duration such as"),
     ],
 )

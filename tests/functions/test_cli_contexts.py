@@ -15,7 +15,7 @@ from tests.functions.cli_rig import Shell, put
 API = "https://api.example"
 READS = {
     *("jobs list", "jobs show", "jobs events", "jobs logs", "jobs watch"),
-    *("handlers list", "handlers show", "audit"),
+    *("handlers list", "handlers show", "limits list", "limits show", "audit"),
     *("schedules list", "schedules show", "schedules occurrences", "schedules preview"),
     *("calendars list", "calendars show", "dead-letters list", "dead-letters show"),
     *("stats", "console", "doctor", "config show", "estimate", "dev", "demo"),

@@ -59,7 +59,7 @@ def test_a_job_is_submitted_with_every_field_as_a_flag(shell: Shell) -> None:
 def test_a_key_for_which_the_handler_has_no_limit_is_refused_by_its_name(shell: Shell) -> None:
     ran = shell.type("jobs", "submit", "greet", "--concurrency-key", "vip")
     assert ran.code != 0
-    assert "concurrency_key: cannot be given" in ran.err
+    assert "concurrency_key cannot be given" in ran.err
 
 
 def test_the_payload_comes_from_stdin_for_a_dash(shell: Shell) -> None:

@@ -169,7 +169,7 @@ def test_a_claim_is_one_expression_without_a_read() -> None:
     )
     assert arguments["UpdateExpression"] == (
         "SET u = :v7, w = :v8, e = :v9, j = :v10, t = :v11, f = f + :v12, a = a + :v13,"
-        " la = if_not_exists(la, :v14), h = list_append(h, :v15) REMOVE wf"
+        " la = if_not_exists(la, :v14), h = list_append(h, :v15) REMOVE wf, sl, rv"
     )
     assert values[":v15"] == {"L": [{"S": pack_event(claim.events[0])}]}
     assert (values[":v11"], values[":v12"]) == ({"S": "RUNNING"}, {"N": "1"})

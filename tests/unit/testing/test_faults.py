@@ -179,7 +179,7 @@ WRITES = {
     *("mark_finished", "mark_live", "begin", "finish"),
     *("acquire_lease", "renew_lease", "release_lease"),
     *("write_shard_map", "write_watermark", "write_tick", "write_resweep"),
-    "write_pauses",
+    *("write_pauses", "write_overrides"),
     *("create_secret", "keep_caller", "put_event"),
     *("send", "hide", "send_dead_letter", "invoke"),
     *("write", "put_definition", "retire_definition", "put_journal_page"),

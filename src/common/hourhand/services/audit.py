@@ -247,10 +247,12 @@ class AuditService:
         for info in self.handlers.all():
             if info.name <= place.name:
                 continue
-            if found.room <= 0 or self.clock.monotonic() >= deadline:
+            if found.room <= 0:
                 return place
             self._read_handler(wanted, info.name, found)
             place = _Place(_HANDLERS, info.name)
+            if self.clock.monotonic() >= deadline:
+                return place
         return None
 
     def _read_handler(self, wanted: _Wanted, handler: str, found: _Found) -> None:

@@ -85,15 +85,18 @@ def test_a_request_is_the_same(make: Make, server: RawServer) -> None:
 @pytest.mark.parametrize("text", ["plain", "\ud800"])
 def test_bytes_are_sent_the_same(make: Make, server: RawServer, text: str) -> None:
     server.answers = [whole(200, {})]
-    item = {"p": {"S": text}, "ck": {"B": b"\x00\xff"}}
-    make("dynamodb", server.url).put_item(TableName="jobs", Item=item)
+    values = {":p": {"S": text}, ":ck": {"B": b"\x00\xff"}}
+    make("dynamodb", server.url).query(TableName="jobs", ExpressionAttributeValues=values)
     ((_, _, body),) = server.requests
-    assert json.loads(body)["Item"]["ck"] == {"B": "AP8="}
+    assert json.loads(body)["ExpressionAttributeValues"] == {
+        ":p": {"S": text},
+        ":ck": {"B": "AP8="},
+    }
 
 
 def test_what_json_cannot_hold_is_a_mistake(server: RawServer) -> None:
     with pytest.raises(TypeError, match="JSON cannot hold"):
-        lean(boto("dynamodb", server.url)).put_item(TableName="jobs", Item={"p": object()})
+        lean(boto("dynamodb", server.url)).query(TableName="jobs", Limit=object())
 
 
 def test_a_queue_is_asked_the_same(make: Make, server: RawServer) -> None:

@@ -91,6 +91,7 @@ def test_a_concurrency_limit_takes_its_options_as_texts() -> None:
         ({"exact": True, "count": 10, "burst": 2}, "burst cannot be given with exact"),
         ({"exact": True, "count": 10, "shards": 2}, "shards cannot be given with exact"),
         ({"window": "fixed", "burst": 2}, "burst cannot be given with window"),
+        ({"window": "fixed", "cost": 2.5}, "cost cannot be given with window"),
     ],
 )
 def test_a_wrong_option_of_a_rate_is_named(options: dict[str, Any], problem: str) -> None:
@@ -104,11 +105,13 @@ def test_a_wrong_option_of_a_rate_is_named(options: dict[str, Any], problem: str
         (Rate(100, per=60), 10),
         (Rate(5, per=1), 1),
         (Rate(100, per=60, burst=20, key="tenant", cost="payload.tokens", on="retry"), 20),
-        (Rate(100, per=60, exact=True), 10),
-        (Rate(100, per=60, window="fixed", cost=2.5), 10),
+        (Rate(100, per=60, exact=True), 1),
+        (Rate(100, per=60, window="fixed"), 1),
     ],
 )
-def test_the_burst_of_a_rate_is_a_tenth_of_its_count(rate: Rate, burst: int) -> None:
+def test_the_burst_of_a_rate_is_a_tenth_of_its_count_unless_it_is_a_window(
+    rate: Rate, burst: int
+) -> None:
     assert rate.burst_size == burst
     assert rate.path.divides == (rate.key == "tenant")
 

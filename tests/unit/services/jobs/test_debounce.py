@@ -133,9 +133,7 @@ def test_a_message_of_an_older_payload_starts_nothing() -> None:
 
 def test_a_submission_may_state_it_itself() -> None:
     world = World()
-    given: dict[str, Any] = {
-        "debounce": {"key": "payload.shop", "wait_seconds": 30, "max_wait_seconds": 40}
-    }
+    given = {"key": "payload.shop", "wait_seconds": 30, "max_wait_seconds": 40}
     first = edit(world, 1, debounce=given)
     world.advance(20)
     second = edit(world, 2, debounce=given)
@@ -155,9 +153,6 @@ def test_other_bad_input_is_refused() -> None:
         debounced().submit(payload={})
     with pytest.raises(InvalidUnique):
         edit(debounced(), 1, idempotency_key="once")
-    both: dict[str, Any] = {
-        "unique": {"key": "tenant"},
-        "debounce": {"key": "tenant", "wait_seconds": 1},
-    }
+    debounce = {"key": "tenant", "wait_seconds": 1}
     with pytest.raises(InvalidInput):
-        edit(World(), 1, **both)
+        edit(World(), 1, unique={"key": "tenant"}, debounce=debounce)

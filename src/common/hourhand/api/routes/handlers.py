@@ -41,7 +41,7 @@ def get_handler(services: Services, _: Request, name: str) -> Answer:
 def pause_handler(services: Services, request: Request, name: str) -> Answer:
     """``POST /handlers/{name}/pause``."""
     info = _require(services, name)
-    wanted = HandlerPauseInput.parse(request.json())
+    wanted = HandlerPauseInput.parse(request.json() if request.has_body else {})
     services.pauses.pause(name, until=wanted.until, note=wanted.note, actor=request.actor)
     return _answer(services, info)
 
@@ -49,14 +49,15 @@ def pause_handler(services: Services, request: Request, name: str) -> Answer:
 def resume_handler(services: Services, request: Request, name: str) -> Answer:
     """``POST /handlers/{name}/resume``."""
     info = _require(services, name)
-    services.pauses.resume(name, note=NoteInput.parse(request.json()).note, actor=request.actor)
+    note = NoteInput.parse(request.json() if request.has_body else {}).note
+    services.pauses.resume(name, note=note, actor=request.actor)
     return _answer(services, info)
 
 
 def _require(services: Services, name: str) -> HandlerInfo:
     info = services.handlers.find(name)
     if info is None:
-        raise NotFound(f"{quoted(name)} {say_unknown(services.handlers, name)}.")
+        raise NotFound(f"The handler {quoted(name)} {say_unknown(services.handlers, name)}.")
     return info
 
 
