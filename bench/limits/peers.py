@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,10 @@ def play(team: Team) -> Seen:
     return _seen(team.name, team.record(), messages=sent, redis_commands=None)
 
 
+def _play_team(make: Callable[[World, Kind, str], Team], stage: World, redis: str) -> Seen:
+    return play(make(stage, Kind(label="limit", processes=1), redis))
+
+
 def _seen(
     name: str, record: runs.Record, *, messages: int | None, redis_commands: int | None
 ) -> Seen:
@@ -237,10 +242,9 @@ def play_all(stage: World, redis: str) -> tuple[list[Seen], list[str]]:
         DRAMATIQ: _dramatiq,
     }
     scenes: dict[str, Callable[[], Seen]] = {
-        name: lambda make=make: play(make(stage, Kind(label="limit", processes=1), redis))
-        for name, make in teams.items()
+        name: partial(_play_team, make, stage, redis) for name, make in teams.items()
     }
-    scenes[BULLMQ] = lambda: play_bullmq(stage, redis)
+    scenes[BULLMQ] = partial(play_bullmq, stage, redis)
     seen, failures = [], []
     for name, scene in scenes.items():
         _redis(port, "CONFIG", "RESETSTAT")

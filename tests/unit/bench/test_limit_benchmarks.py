@@ -12,6 +12,7 @@ from bench.limits import growth, messages, peers, starts, units
 from bench.limits.memory_cloud import Load, play
 from bench.limits.messages import Counted
 from bench.peers import runs
+from bench.peers.teams import CELERY, HOURHAND
 from bench.single import check
 
 SMALL = Load(name="small", jobs=40, jobs_a_second=200, handler_seconds=0.1, max=3, workers=20)
@@ -109,8 +110,8 @@ def test_commands_of_redis_are_counted_without_our_own_look() -> None:
 
 
 def test_ours_alone_is_judged_among_the_peers() -> None:
-    ours = peers.Seen(peers.HOURHAND, peers.JOBS, 0, 2, 0, 2 * peers.JOBS, None, 6.0)
-    other = replace(ours, name=peers.CELERY, over_limit=5, messages=900, redis_commands=70)
+    ours = peers.Seen(HOURHAND, peers.JOBS, 0, 2, 0, 2 * peers.JOBS, None, 6.0)
+    other = replace(ours, name=CELERY, over_limit=5, messages=900, redis_commands=70)
     told = peers.result([ours, other], ["BullMQ: no figure, for not installed"])
     check(told)
     assert told["ok"]
