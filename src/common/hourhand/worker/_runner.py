@@ -19,7 +19,7 @@ from hourhand.handlers import (
     UnknownHandler,
 )
 from hourhand.ports.clock import Clock
-from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.ports.handler_runner import Finished, Pulse, TakeStart
 from hourhand.services.jobs.execution import NOT_BEGUN, can_end_in_time
 from hourhand.worker._call import HandlerCall
 from hourhand.worker._errors import error_info
@@ -57,7 +57,14 @@ class ThreadRunner:
             return not_loaded
         if tools.process.is_ending or self._import_took_too_long(job):
             return NOT_BEGUN
-        context = job_context(job, last_error, stop, clock=tools.clock, logger=tools.logger)
+        context = job_context(
+            job,
+            last_error,
+            stop,
+            clock=tools.clock,
+            logger=tools.logger,
+            take_start=pulse.take_start,
+        )
         heart.context = context
         try:
             handler = tools.handlers.registry().get(job.handler)
@@ -137,6 +144,7 @@ def job_context(
     *,
     clock: Clock,
     logger: logging.Logger,
+    take_start: TakeStart,
 ) -> JobContext:
     """Return the context of the attempt that ``job`` is at, whose time begins now."""
     fields = {
@@ -161,6 +169,7 @@ def job_context(
         logger=JobLogger(logger, fields),
         ends_at_monotonic=clock.monotonic() + job.timeout_seconds,
         monotonic=clock.monotonic,
+        take_start=take_start,
     )
 
 
