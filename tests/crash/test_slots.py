@@ -23,7 +23,7 @@ from hourhand.services.limits import wait_queues
 from hourhand.services.limits.slot_tables import SlotTables
 from hourhand.services.limits.wait_queues import WaitQueues
 from hourhand.testing import Crash, Faults
-from tests.world.limits import Crowd, holders, limited, waiters
+from tests.world.limits import Crowd, holders, limited, waiters, while_one_runs
 from tests.world.runs import Behaviour, HandlerKilled, fail, kill_process, succeed
 from tests.world.world import FUNCTION_SECONDS, World
 
@@ -717,4 +717,27 @@ def test_a_waiter_that_no_message_followed_is_sent_by_the_next_that_finds_it() -
     world.advance(world.timings.stall_bound.total_seconds() + 1)
     jobs.append(world.submit())
     Crowd(world).settle()
+    assert {world.job(job).status for job in jobs} == {JobStatus.SUCCEEDED}
+
+
+def test_a_free_slot_goes_to_a_waiter_behind_those_that_were_just_granted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The records of many waiters may stand while the messages of their slots are sent."""
+    world = limited(Concurrency(1))
+    jobs = [world.submit() for _ in range(7)]
+
+    def raise_the_limit() -> None:
+        assert len(waiters(world)) == 6
+        raised = HandlerInfo(name="greet", limits=(Concurrency(6),))
+        world.handlers = MemoryHandlerDirectory(raised)
+        jobs.append(world.submit())
+        [late] = world.receive()
+        with monkeypatch.context() as patched:
+            patched.setattr(SlotTables, "delete_waiter", lambda *_: None)
+            world.handle(late, succeed, world.process().worker)
+        assert len(holders(world)) == 6
+
+    while_one_runs(world, raise_the_limit)
+    world.settle()
     assert {world.job(job).status for job in jobs} == {JobStatus.SUCCEEDED}
