@@ -256,6 +256,22 @@ def test_a_waiter_record_takes_the_newer_generation_only(side_item_store: SideIt
     assert [put_waiter(g) for g in (2, 2, 1, 3)] == [True, False, False, True]
 
 
+def test_a_rate_limiter_state_is_kept_as_it_was_written(
+    side_item_store: SideItemStore, now: datetime
+) -> None:
+    key, pace = rate_key(new_id()[:16], 0), pace_of(Rate(1, per=60))
+    started = start_write(key, read_state(None), pace.taking(1), bounds_at(now, pace), now)
+    assert side_item_store.write_item(started.update).is_applied
+    state = read_state(side_item_store.read_item(key))
+    assert state.line == state.gate == bounds_at(now, pace).now + pace.taking(1)
+
+    windows = Windows(Rate(1, per=60, window="fixed"))
+    key = rate_key(new_id()[:16], 0)
+    counted = windows.start_write(key, read_state(None), 1, bounds_at(now, pace), now)
+    assert side_item_store.write_item(counted.update).is_applied
+    assert read_state(side_item_store.read_item(key)).window_starts == 1
+
+
 # --- queries ---
 
 

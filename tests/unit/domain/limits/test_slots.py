@@ -44,6 +44,15 @@ def record(**holders: int) -> SlotsRecord:
     )
 
 
+@pytest.mark.parametrize(
+    ("holder", "generation", "is_so"),
+    [("young", 1, True), ("old", 1, False), ("young", 2, False), ("none", 1, False)],
+)
+def test_a_holder_got_its_slot_just_now(holder: str, generation: int, is_so: bool) -> None:
+    held = record(young=5, old=6)
+    assert held.is_just_granted(holder, generation, NOW, timedelta(seconds=5)) is is_so
+
+
 def test_the_number_of_a_slot_holds_generation_and_second() -> None:
     number = slot_number(7, after(0.9))
     assert (generation_of(number), admitted_at_second(number)) == (7, to_ms(NOW) // 1000)

@@ -127,6 +127,15 @@ class SlotsRecord:
         """Return the generation under which a holder has its slot."""
         return generation_of(self.holders[holder])
 
+    def is_just_granted(
+        self, holder: str, generation: int, now: datetime, within: timedelta
+    ) -> bool:
+        """Whether a holder of this generation got its slot so short a time ago."""
+        number = self.holders.get(holder)
+        if number is None or generation_of(number) != generation:
+            return False
+        return timedelta(seconds=to_ms(now) // 1000 - admitted_at_second(number)) <= within
+
     def free(self, share: int) -> int:
         """Return how many of ``share`` slots are free; below 0 after ``max`` was lowered."""
         return share - len(self.holders)

@@ -105,7 +105,7 @@ class OperationsService:
                 result = self.due.move_in_place(job, build, actor)
             else:
                 # Before the move, so that the record of a unique key outlives its job.
-                self.unique.keep(job, run_at)
+                self.unique.renew(job, run_at)
                 result = self.due.move(job, run_at, build, actor)
             changed, job = _judge(job, result)
             if changed:

@@ -26,8 +26,10 @@ from hourhand.domain.limits.slot_writes import (
     delete_waiter,
     drop,
     free,
+    grant,
     hand_off,
     holds_number,
+    is_handed_off,
     is_seated,
     limit_partition,
     put_seat,
@@ -188,26 +190,40 @@ class SlotTables:
             write = self.side_items.write_item(share_write(key, write.item, virtual_time, now))
         return virtual_time if write.item is None else rank_given(write.item)
 
-    def take(self, slots: Slots, view: SlotsView, job: Job, rank: int | None = None) -> bool:
-        """Take a free slot for ``job``, or renew its own of an older generation.
-
-        ``rank``: that of a waiter that is given the slot.
-        """
+    def take(self, slots: Slots, view: SlotsView, job: Job) -> bool:
+        """Take a free slot for ``job``, or renew its own of an older generation."""
         now = self.clock.now()
         holder = _holder(job, now)
         self._name_holder(slots, job, holder, now)
         if not view.record.is_stored:
             return self._holds(create(slots.partition, holder, slots.label, now), holder)
-        return self._holds(take(slots.partition, holder, slots.share, now, rank), holder)
+        return self._holds(take(slots.partition, holder, slots.share, now), holder)
 
-    def replace(self, slots: Slots, replaced: Replace, job: Job) -> bool:
-        """Take the slot of a dead holder for ``job``."""
+    def grant(self, slots: Slots, view: SlotsView, job: Job, rank: int | None = None) -> bool:
+        """Give a waiter of ``rank`` a free slot; whether this very write did it.
+
+        Another component may have granted it in the same second. That one sends its message.
+        """
         now = self.clock.now()
         holder = _holder(job, now)
         self._name_holder(slots, job, holder, now)
-        return self._holds(
-            replace_holder(slots.partition, replaced, holder, slots.share, now), holder
-        )
+        update = grant(slots.partition, holder, slots.share, now, rank)
+        if not view.record.is_stored:
+            update = create(slots.partition, holder, slots.label, now)
+        return self.side_items.write_item(update).is_applied
+
+    def replace(self, slots: Slots, replaced: Replace, job: Job, *, is_grant: bool = False) -> bool:
+        """Take the slot of a dead holder for ``job``; whether it has one then.
+
+        ``is_grant``: ``job`` is a waiter, and the answer is whether this very write did it.
+        """
+        now = self.clock.now()
+        holder = _holder(job, now)
+        self._name_holder(slots, job, holder, now)
+        update = replace_holder(slots.partition, replaced, holder, slots.share, now)
+        if is_grant:
+            return self.side_items.write_item(update).is_applied
+        return self._holds(update, holder)
 
     def drop(self, slots: Slots, dropped: Drop) -> bool:
         """Remove a dead holder, if it is as it was seen."""
@@ -224,8 +240,10 @@ class SlotTables:
         now = self.clock.now()
         holder = _holder(to, now)
         self._name_holder(slots, to, holder, now)
-        update = hand_off(slots.partition, _holder(ended, now), holder, rank, slots.share, now)
-        return self._holds(update, holder)
+        given = _holder(ended, now)
+        update = hand_off(slots.partition, given, holder, rank, slots.share, now)
+        write = self.side_items.write_item(update)
+        return write.is_applied or is_handed_off(write.item, given, holder)
 
     def put_waiter(self, slots: Slots, job: Job, rank: int) -> None:
         """Put the waiter record of a job that is about to park."""

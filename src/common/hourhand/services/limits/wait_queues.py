@@ -7,6 +7,7 @@ the queue again after it freed them. So one of the two sees the other.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
@@ -173,11 +174,16 @@ class WaitQueues:
         """Return the first waiter that can be granted a slot, and the view that shows it.
 
         Records that are worth nothing are deleted on the way. A job that only a newer version
-        reads is passed over.
+        reads is passed over. A waiter that was granted a slot just now is left to the component
+        that granted it, which sends its message: if each that ends meanwhile sent it, too, one job
+        would have a message of each.
         """
         passed: set[str] = set()
         for _ in range(MAX_STRAY_RECORDS):
-            waiter = next((one for one in view.waiters if one.holder not in passed), None)
+            waiter = self._first_in_turn(view, passed)
+            if waiter is None and view.waiters and not view.all_read:
+                view = self.tables.view(slots, len(view.waiters) + len(view.record.holders))
+                waiter = self._first_in_turn(view, passed)
             if waiter is None:
                 return None, view
             try:
@@ -205,6 +211,18 @@ class WaitQueues:
                 self._wake(slots, _First(waiter, job), me)
             view = self.tables.view(slots)
         return None, view
+
+    def _first_in_turn(self, view: SlotsView, passed: Collection[str]) -> Waiter | None:
+        now, within = self.tables.clock.now(), self.timings.stall_bound
+        return next(
+            (
+                waiter
+                for waiter in view.waiters
+                if waiter.holder not in passed
+                and not view.record.is_just_granted(waiter.holder, waiter.generation, now, within)
+            ),
+            None,
+        )
 
     def _is_parked(self, slots: Slots, job: Job) -> bool:
         """Whether a waiter, maybe of another handler, is parked for this limit."""
@@ -238,17 +256,17 @@ class WaitQueues:
             view = self.tables.view(other, 1)
             is_free = view.record.free(other.share) > 0 and not view.waiters
             if other.shard != slots.shard and is_free:
-                return _Grant.of(self.tables.take(other, view, first.job))
+                return _Grant.of(self.tables.grant(other, view, first.job))
         return _Grant.FULL
 
     def _grant(self, slots: Slots, view: SlotsView, first: _First) -> _Grant:
         """Give the first waiter a free slot, or that of a dead holder."""
         if view.record.free(slots.share) > 0:
-            return _Grant.of(self.tables.take(slots, view, first.job, first.waiter.rank))
+            return _Grant.of(self.tables.grant(slots, view, first.job, first.waiter.rank))
         writes = self.writes_for_dead(slots, view, first.job.id)
         for write in writes:
             if isinstance(write, Replace):
-                return _Grant.of(self.tables.replace(slots, write, first.job))
+                return _Grant.of(self.tables.replace(slots, write, first.job, is_grant=True))
             self.tables.drop(slots, write)
         return _Grant.CHANGED if writes else _Grant.FULL
 
