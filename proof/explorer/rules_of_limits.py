@@ -11,7 +11,7 @@ from typing import Any
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.domain.jobs.waiting import WaitKind, holder_key
 from hourhand.domain.limits.declarations import Concurrency, Holds, Limit, Rate
-from hourhand.domain.limits.job_limits import JobLimit, limits_of
+from hourhand.domain.limits.job_limits import JobLimit, limits_of, limits_of_handler
 from hourhand.domain.limits.keys import KeyFields
 from hourhand.domain.limits.slot_writes import limit_partition, read_slots, read_waiters
 from hourhand.domain.limits.slots import SlotsRecord, generation_of, is_dead_holder
@@ -210,4 +210,4 @@ def _holders(item: SideItem) -> Mapping[str, int]:
 
 def _limits_of(job: Job, declared: Sequence[Limit]) -> tuple[JobLimit, ...]:
     fields = KeyFields(tenant=job.tenant, tags=job.tags, payload=lambda: None)
-    return limits_of(job.handler, declared, fields, job.limit_keys)
+    return limits_of(limits_of_handler(job.handler, declared), fields, job.limit_keys)

@@ -6,17 +6,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hourhand.domain.jobs.job import TICK, Job
-from hourhand.domain.limits.declarations import Rate
 from hourhand.settings import DispatchMode, LeaderMode, Settings
 from hourhand.wiring.adapters import Adapters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from hourhand.domain.groups.overlap import Overlap
+    from hourhand.domain.jobs.waiting import ReservedStart
     from hourhand.domain.limits.declarations import Limit
     from hourhand.ports.handler_directory import HandlerDirectory
+    from hourhand.ports.handler_runner import TakenStart
     from hourhand.services.groups.waiters import Waiters
     from hourhand.services.jobs.due import DueJobs
     from hourhand.services.jobs.execution import Candidate, Deferred, StartRule
@@ -28,8 +29,10 @@ if TYPE_CHECKING:
     from hourhand.services.jobs.recovery import RecoveryService
     from hourhand.services.jobs.unique_jobs import UniqueRecords
     from hourhand.services.jobs.waiter_records import WaiterRecords
+    from hourhand.services.limits.handler_starts import HandlerStarts
     from hourhand.services.limits.job_limits import JobLimits
     from hourhand.services.limits.known_overrides import KnownOverrides
+    from hourhand.services.limits.rate_limiters import RateLimiters
     from hourhand.services.limits.rates_rule import RateWaits
     from hourhand.services.limits.rechecks import Rechecks
     from hourhand.services.limits.slot_release import SlotRelease
@@ -61,9 +64,10 @@ class RuleOfLimits:
         self._rule: StartRule | None = None
 
     def admit(self, candidate: Candidate) -> Deferred | None:
-        """Judge a job whose handler has such a limit. May raise `Unavailable`."""
+        """Judge a job that has such a limit. May raise `Unavailable`."""
         handler = self._handlers.find(candidate.message.handler)
-        if handler is None or not any(isinstance(one, self._kind) for one in handler.limits):
+        has_one = handler is not None and any(isinstance(o, self._kind) for o in handler.limits)
+        if not has_one and not candidate.message.has_limits:
             return None
         if self._rule is None:
             self._rule = self._make()
@@ -184,15 +188,17 @@ class Wiring:
 
     def _after_move(self, before: Job, after: Job) -> None:
         """What releases slots is imported once a job with limits has moved."""
-        handler = self.adapters.handlers.find(before.handler)
-        if handler is not None and handler.limits:
+        if self._has_limits(before):
             self.slot_release.after_move(before, after)
 
     def release_slots(self, ended: Job, after: Job) -> None:
         """Release the slots of a generation of a job that ended. Raises `Unavailable`."""
-        handler = self.adapters.handlers.find(ended.handler)
-        if handler is not None and handler.limits:
+        if self._has_limits(ended):
             self.slot_release.release(ended, after)
+
+    def _has_limits(self, job: Job) -> bool:
+        handler = self.adapters.handlers.find(job.handler)
+        return job.limits is not None or (handler is not None and bool(handler.limits))
 
     def limits_rule(self, worker: str) -> StartRule:
         """Return the rule of concurrency limits of a worker."""
@@ -210,23 +216,40 @@ class Wiring:
             worker=worker,
         )
 
+    @cached_property
+    def rate_limiters(self) -> RateLimiters:
+        from hourhand.services.limits.rate_limiters import RateLimiters
+
+        return RateLimiters(self.adapters.side_items, self.adapters.clock, self.overrides)
+
     def rate_waits(self, worker: str) -> RateWaits:
         """Return what lets the jobs of a worker wait for their rates."""
-        from hourhand.services.limits.rate_limiters import RateLimiters
         from hourhand.services.limits.rates_rule import RateWaits
 
-        adapters = self.adapters
-        limiters = RateLimiters(adapters.side_items, adapters.clock, self.overrides)
-        return RateWaits(self.job_limits, limiters, self.due, adapters.telemetry, worker)
+        telemetry = self.adapters.telemetry
+        return RateWaits(self.job_limits, self.rate_limiters, self.due, telemetry, worker)
+
+    def take_job_start(
+        self,
+        job: Job,
+        name: str,
+        cost: float,
+        longest: timedelta,
+        reserved: dict[str, ReservedStart],
+    ) -> TakenStart:
+        """Take a start for a handler. What does so is imported once a handler takes one."""
+        return self.handler_starts.take(job, name, cost, longest, reserved)
+
+    @cached_property
+    def handler_starts(self) -> HandlerStarts:
+        from hourhand.services.limits.handler_starts import HandlerStarts
+
+        return HandlerStarts(self.job_limits, self.rate_limiters)
 
     def hold_rates(self, job: Job, until: datetime) -> None:
-        """Let no job start that has the rate limits of ``job``. Raises `Unavailable`."""
-        handler = self.adapters.handlers.find(job.handler)
-        if handler is None or not any(isinstance(one, Rate) for one in handler.limits):
-            return
-        waits = self.rate_waits("")
-        for limiter in waits.of(job):
-            waits.limiters.hold(limiter, until)
+        """Let no job start that has the rate limits of ``job``."""
+        if self._has_limits(job):
+            self.rate_waits("").hold(job, until)
 
     def line_rule(self, worker: str) -> StartRule:
         """Return the rule that lets jobs reserve start times."""
