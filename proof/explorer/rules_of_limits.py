@@ -127,7 +127,7 @@ def judge_rates(jobs: Sequence[Job], declared: Sequence[Limit]) -> Iterator[str]
 
     A worker that takes over a lost attempt goes on with the start that was counted.
     """
-    rates = [limit for limit in declared if isinstance(limit, Rate)]
+    rates = [limit for limit in declared if isinstance(limit, Rate) and limit.on is None]
     starts = sorted(at for job in jobs for at in _starts(job)) if rates else []
     for rate in rates:
         for first, since in enumerate(starts):
