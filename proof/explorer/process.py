@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache, cached_property
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.domain.ticks.watermark import Watermark
 from hourhand.memory import FAKE_SECRET, START, MemoryRandomness
 from hourhand.ports.control_store import Lease
-from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.ports.handler_runner import Finished, Pulse, TakenStart
 from hourhand.ports.job_store import Applied, Refused
 from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.execution import Disposition
@@ -141,6 +142,10 @@ class HonestPulse:
         if told == "alive" and asked:
             self.script.complaints.append("a handler was not told that it should stop")
         return told
+
+    def take_start(self, name: str, cost: float, longest: timedelta) -> TakenStart:
+        """See the port `Pulse`."""
+        return self.pulse.take_start(name, cost, longest)
 
 
 class TellingRunner:

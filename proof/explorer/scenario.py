@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.limits.debounce import Debounce
+from hourhand.domain.limits.declarations import Concurrency, Limit
+from hourhand.domain.limits.unique_keys import OnConflict, Unique
 from hourhand.domain.ticks.timings import Timings
 from hourhand.memory import MemoryHandlerDirectory
 from hourhand.ports.handler_directory import HandlerInfo
@@ -87,8 +89,10 @@ class Scenario:
     ``nominals``: the times that its one schedule wants, each of which is made or skipped at the
     end. ``declared``: the limits of its handler; ``has_groups``: whether its jobs are of a group
     that one may run of; ``most_slots``: the largest ``max`` since slots above a lowered one were
-    taken. ``offsets``: instants around the end of a lease at which time
-    may stop.
+    taken. ``in_order``: whether jobs get slots in the order of their
+    ranks. ``unique``, ``debounce``: which of its jobs are one; ``acknowledged``: the submissions
+    that were acknowledged before it all begins. ``offsets``: instants around the end of a lease at
+    which time may stop.
     """
 
     name: str
@@ -113,9 +117,13 @@ class Scenario:
     punctual: timedelta | None = None
     nominals: tuple[datetime, ...] = ()
     settle_ticks: int = 60
-    declared: tuple[Concurrency, ...] = ()
+    declared: tuple[Limit, ...] = ()
     has_groups: bool = False
     most_slots: int = 0
+    in_order: bool = False
+    unique: Unique | None = None
+    debounce: Debounce | None = None
+    acknowledged: tuple[str, ...] = ()
     offsets: tuple[timedelta, ...] = (TIMINGS.clock_margin + timedelta(milliseconds=1),)
     instants: tuple[timedelta, ...] = ()
     limits: Limits = field(default_factory=Limits)
@@ -123,7 +131,14 @@ class Scenario:
     @property
     def directory(self) -> MemoryHandlerDirectory:
         """The one handler, with its limits."""
-        return MemoryHandlerDirectory(HandlerInfo(name="greet", limits=self.declared))
+        return MemoryHandlerDirectory(
+            HandlerInfo(
+                name="greet",
+                limits=self.declared,
+                unique=self.unique,
+                debounce=self.debounce,
+            )
+        )
 
     @property
     def has_limits(self) -> bool:
@@ -132,8 +147,19 @@ class Scenario:
 
     @property
     def largest_limit(self) -> int:
-        """How many slots of a limit may be held at most; a schedule runs one job at a time."""
-        return max(1, self.most_slots, *(limit.max for limit in self.declared))
+        """How many slots of a limit may be held at most."""
+        numbers = (limit.max for limit in self.declared if isinstance(limit, Concurrency))
+        return max(1, self.most_slots, *numbers)
+
+    @property
+    def key(self) -> Unique | None:
+        """Which of its jobs are one and the same."""
+        return self.unique if self.debounce is None else self.debounce.unique
+
+    @property
+    def supersedes(self) -> bool:
+        """Whether a submission may replace the payload of an earlier one."""
+        return self.key is not None and self.key.on_conflict is OnConflict.REPLACE
 
 
 def scenarios_among(names: Mapping[str, object]) -> tuple[Scenario, ...]:

@@ -32,7 +32,8 @@ from hourhand.domain.jobs.job import (
     Progress,
 )
 from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
-from hourhand.domain.jobs.waiting import Reservation, WaitKind, WaitsFor
+from hourhand.domain.jobs.waiting import ChosenLimit, Reservation, ReservedStart, WaitKind, WaitsFor
+from hourhand.domain.limits.declarations import SHARED_NAME
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.memory import START
 from hourhand.testing import make_content
@@ -99,6 +100,10 @@ overlaps = st.builds(
 )
 
 digests = st.text("abcdefghijklmnopqrstuvwxyz234567", min_size=26, max_size=26)
+
+chosen_limits = st.builds(
+    ChosenLimit, st.from_regex(SHARED_NAME, fullmatch=True), maybe(words | st.just("a=b"))
+)
 
 waits = st.one_of(
     st.builds(
@@ -167,6 +172,7 @@ def jobs(draw: st.DrawFn) -> Job:
             previous_occurrence=maybe(times),
             interval_start=maybe(times),
             overlap=maybe(overlaps),
+            limits=maybe(st.lists(chosen_limits, min_size=1, max_size=3).map(tuple)),
             limit_keys=maybe(st.binary(min_size=1, max_size=32)),
             slot_shards=maybe(st.binary(min_size=2, max_size=6)),
             unique_key=maybe(st.tuples(digests, st.integers(1, 10**6))),
@@ -174,6 +180,9 @@ def jobs(draw: st.DrawFn) -> Job:
             trace_id=maybe(words),
             waits_for=maybe(waits),
             reservation=maybe(st.builds(Reservation, times, st.frozensets(st.integers(0, 2)))),
+            reserved_starts=st.lists(
+                st.builds(ReservedStart, words.filter(lambda w: "." not in w), times, st.booleans())
+            ).map(tuple),
             payload_kept_until=maybe(times),
             keep_until=maybe(times),
         )

@@ -88,7 +88,7 @@ def retry(outcome: Outcome, payload_kept_until: datetime | None = None) -> Build
         reason="ValueError: no such user",
         entry=make_entry(job),
         sends_now=outcome is Outcome.SNOOZED,
-        payload_kept_until=payload_kept_until,
+        sets={"payload_kept_until": payload_kept_until} if payload_kept_until else {},
     )
 
 

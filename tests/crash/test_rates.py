@@ -6,13 +6,15 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import pairwise
 
+import pytest
+
 from hourhand.domain.jobs.job import Job, JobStatus, Outcome
 from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Delivery
 from hourhand.testing import Faults
 from tests.world.limits import holders, limited
-from tests.world.runs import fail, succeed
+from tests.world.runs import HandlerKilled, fail, succeed
 from tests.world.world import World
 
 SLOW = Rate(6, per=60, burst=1)
@@ -66,6 +68,17 @@ def test_a_job_holds_no_slot_while_it_waits_for_its_start_time() -> None:
         world.submit(id=name)
     world.deliver()
     assert world.job("two").reservation is not None
+    assert holders(world) == {}
+
+
+def test_a_job_that_finds_the_rate_used_up_after_it_took_a_slot_gives_the_slot_back() -> None:
+    world = limited(SLOW, Concurrency(3))
+    one, two = world.submit(id="one"), world.submit(id="two")
+    first, second = world.receive()
+    faults = Faults().interrupt("side_items.query_items", lambda: world.handle(second))
+    world.handle(first, succeed, world.process(faults).worker)
+    assert world.job(two).status is JobStatus.SUCCEEDED
+    assert world.job(one).reservation is not None
     assert holders(world) == {}
 
 
@@ -143,3 +156,32 @@ def test_a_job_that_another_service_refuses_holds_the_others_back() -> None:
     assert len(starts(world)) == 1
     deliver_for(world, 10)
     assert len(starts(world)) == 3
+
+
+def test_a_worker_that_died_after_its_handler_reserved_a_start_exceeds_nothing() -> None:
+    world = limited(Rate(6, per=60, burst=1, name="api", on="take"))
+    calls: list[datetime] = []
+
+    def take(job: Job, pulse: Pulse) -> Finished:
+        taken = pulse.take_start("api", 1, timedelta(0))
+        if not taken.is_start:
+            return Finished(outcome=Outcome.SNOOZED, retry_after=taken.wait)
+        calls.append(world.clock.now())
+        return Finished(outcome=Outcome.SUCCEEDED)
+
+    def take_and_die(job: Job, pulse: Pulse) -> Finished:
+        assert not pulse.take_start("api", 1, timedelta(0)).is_start
+        raise HandlerKilled
+
+    world.submit(id="one")
+    world.deliver(take)
+    world.submit(id="two")
+    with pytest.raises(HandlerKilled):
+        world.deliver(take_and_die)
+    assert world.job("two").reserved_starts == ()
+    end = world.clock.monotonic() + 200
+    while world.clock.monotonic() < end:
+        world.deliver(take)
+        world.advance(0.5)
+    assert world.job("two").status is JobStatus.SUCCEEDED
+    assert (calls[1] - calls[0]).total_seconds() >= 9.9

@@ -58,6 +58,23 @@ def test_a_concurrency_key_is_taken_by_a_handler_with_a_keyed_limit_alone() -> N
     assert [error["field"] for error in refused.json["errors"]] == ["concurrency_key"]
 
 
+def test_named_limits_come_back_and_unknown_ones_are_refused_by_those_that_exist() -> None:
+    sync = HandlerInfo(name="sync", limits=(Concurrency(1, name="bank"),))
+    api = ApiClient(create_app(World(handlers=(sync, "report")).api))
+    chosen = [{"name": "bank", "key": "payload.account"}]
+    created = api.post("/v1/jobs", {"handler": "report", "limits": chosen})
+    assert (created.status, created.json["limits"]) == (201, chosen)
+    found = api.get(f"/v1/jobs/{created.json['id']}")
+    assert found.json["limits"] == chosen
+    assert api.post("/v1/jobs", {"handler": "sync"}).json["limits"] is None
+    refused = api.post("/v1/jobs", {"handler": "report", "limits": [{"name": "bonk"}]})
+    assert refused.status == 422
+    (error,) = refused.json["errors"]
+    assert error["field"] == "limits[0].name"
+    assert "Shared limits: bank" in error["message"]
+    assert "Shared limits: bank" in refused.json["detail"]
+
+
 def test_a_submitted_job_comes_back_with_all_that_was_sent(api: ApiClient) -> None:
     sent = {
         "handler": "report",

@@ -10,11 +10,14 @@ import pytest
 
 from hourhand.api.requests import JobSubmission
 from hourhand.domain.jobs.job import Job, JobStatus, Progress
+from hourhand.domain.limits.declarations import Concurrency
 from hourhand.memory import MemoryJobLogs
+from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 from tests.functions.cli_rig import COMMANDS, HOSTILE, Shell, raising
 from tests.world.occurrences import end_run, job_id_of, put_occurrence, put_running, put_schedule
 from tests.world.runs import in_turn, succeed
+from tests.world.world import World
 
 # --- submit ---
 
@@ -60,6 +63,23 @@ def test_a_key_for_which_the_handler_has_no_limit_is_refused_by_its_name(shell: 
     ran = shell.type("jobs", "submit", "greet", "--concurrency-key", "vip")
     assert ran.code != 0
     assert "concurrency_key cannot be given" in ran.err
+
+
+def test_limits_of_a_job_are_named_once_each_with_their_keys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shared = (Concurrency(1, name="bank"), Concurrency(2, name="pool"))
+    world = World(handlers=(HandlerInfo(name="sync", limits=shared), "greet"))
+    shell = Shell(world, monkeypatch)
+    flags = ("--limit", "pool", "--limit", "bank=payload.account")
+    ran = shell.type("jobs", "submit", "greet", *flags, "--json")
+    named = [{"name": "pool", "key": None}, {"name": "bank", "key": "payload.account"}]
+    assert ran.objects[0]["limits"] == named
+    shown = shell.type("jobs", "show", ran.objects[0]["id"])
+    assert "pool, bank=payload.account" in shown.out
+    refused = shell.type("jobs", "submit", "greet", "--limit", "bonk")
+    assert "limits[0].name is no shared limit." in refused.err
+    assert shell.type("jobs", "submit", "greet", "--limit", "bank=").code == 2
 
 
 def test_the_payload_comes_from_stdin_for_a_dash(shell: Shell) -> None:

@@ -17,7 +17,7 @@ from hourhand.domain.ticks.timings import Timings
 from hourhand.handlers import JOB_LOGGER, Registry
 from hourhand.memory import MemoryClock, RecordingTelemetry
 from hourhand.ports.clock import Clock
-from hourhand.ports.handler_runner import Finished, HandlerRunner
+from hourhand.ports.handler_runner import Finished, HandlerRunner, TakenStart
 from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.execution import Disposition, ExecutionService
 from hourhand.testing import make_delivery, make_job
@@ -53,6 +53,7 @@ class FakePulse:
         self.answers = list(answers) or ["alive"]
         self.progress: list[Progress | None] = []
         self.has_beaten = threading.Event()
+        self.taken: list[tuple[str, float, timedelta]] = []
         self.lease_ends_at = math.inf
 
     @property
@@ -66,6 +67,10 @@ class FakePulse:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    def take_start(self, name: str, cost: float, longest: timedelta) -> TakenStart:
+        self.taken.append((name, cost, longest))
+        return TakenStart(is_start=False, wait=timedelta(hours=1))
 
 
 @dataclass

@@ -84,7 +84,11 @@ class WaitsFor(Answered):
 
     kind: Annotated[str, WaitKind]
     limit: Annotated[str | None, "The name of the limit."]
-    key: Annotated[str | None, "The key under the limit; null if the limit has none."]
+    key: Annotated[
+        str | None,
+        "The key under the limit, of at most 64 bytes; null if the limit has none, if the"
+        " submission chose it, and in listings.",
+    ]
     since: datetime | None
     position: Annotated[
         int | None,
@@ -92,6 +96,15 @@ class WaitsFor(Answered):
     ]
     max_running: Annotated[
         int | None, "How many jobs run at once where it waits for a slot, if that is known."
+    ]
+
+
+class JobLimit(Answered):
+    """A shared limit that a submission named, in place of those of its handler."""
+
+    name: str
+    key: Annotated[
+        str | None, "Where the key of the job is found, or the key itself. Null: as the limit says."
     ]
 
 
@@ -122,6 +135,11 @@ class JobSummary(Answered):
     tenant: Annotated[str | None, "The tenant of the job: a label for fairness and search."]
     tags: Annotated[Mapping[str, str], "Up to 20 labels for search. Keys contain no colon."]
     retry: Annotated[Retry, "How often a failed attempt is retried, and after which delays."]
+    limits: Annotated[
+        tuple[JobLimit, ...] | None,
+        "The shared limits of the job, at most three, in place of those of its handler. Null: those"
+        " of the handler.",
+    ]
     pool: Annotated[str, "Only `default` is supported so far."]
     status: StatusName
     attempt: int

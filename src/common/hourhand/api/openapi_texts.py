@@ -69,6 +69,11 @@ FIELD_TEXTS = {
         " Default: as its handler states.",
         "unique": "At most one job of a key exists at a time. Default: as its handler states.",
     },
+    "LimitChoice": {
+        "name": "The name of a limit that handlers share.",
+        "key": "Where the key of the job is found: `payload.account`, `payload`, `tags.x`,"
+        " `tenant`, `handler`, or a word that is the key. Default: as the limit says.",
+    },
     "UniqueInput": {
         "key": "Where the unique key is found: `payload.day`, `payload`, `tags.x`, `tenant`,"
         " `handler`, or a word that is the key.",

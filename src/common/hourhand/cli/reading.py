@@ -102,6 +102,14 @@ def read_tag(text: str) -> tuple[str, str]:
     return key, value
 
 
+def read_limit(text: str) -> dict[str, str]:
+    """Return the limit that ``name`` or ``name=key`` names, as the API takes it."""
+    name, equals, key = text.partition("=")
+    if not name or (equals and not key):
+        raise typer.BadParameter(f"must be name or name=key, not {text!r}")
+    return {"name": name, "key": key} if equals else {"name": name}
+
+
 def _content(text: str, name: str) -> tuple[str, str]:
     try:
         if text == "-":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -25,7 +25,8 @@ class Submission:
     """A job to be submitted. ``None`` means: not given; the handler's policy or default holds.
 
     ``run_at`` and ``expires_at`` are aware datetimes; ``delay`` is a number of seconds or a
-    timedelta. ``retry`` is a `hourhand.Retry`, or a mapping of some of its fields.
+    timedelta. ``retry`` is a `hourhand.Retry`, or a mapping of some of its fields. ``limits``:
+    shared limits by ``name``, each with a ``key`` if another is wanted, in place of the handler's.
     """
 
     handler: str
@@ -35,6 +36,7 @@ class Submission:
     priority: PriorityChoice | None = None
     idempotency_key: str | None = None
     concurrency_key: str | None = None
+    limits: Sequence[Mapping[str, str]] | None = None
     unique: Unique | Mapping[str, Any] | None = None
     debounce: Debounce | Mapping[str, Any] | None = None
     id: str | None = None

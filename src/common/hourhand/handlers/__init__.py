@@ -9,13 +9,14 @@ from hourhand.domain.limits.debounce import Debounce
 from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
 from hourhand.domain.limits.keys import InvalidLimit
 from hourhand.domain.limits.unique_keys import Unique
-from hourhand.handlers._context import JobContext, Occurrence, StopReason, StopSignal
+from hourhand.handlers._context import JobContext, Occurrence, RateLimit, StopReason, StopSignal
 from hourhand.handlers._errors import (
     HandlersNotLoaded,
     InvalidHandler,
     InvalidPayload,
     NotRetryable,
     RateLimited,
+    RateLimitTooLong,
     ResultNotJson,
     RetryLater,
     Snooze,
@@ -63,6 +64,8 @@ __all__ = [
     "Occurrence",
     "PlainJobFunction",
     "Rate",
+    "RateLimit",
+    "RateLimitTooLong",
     "RateLimited",
     "Registry",
     "ResultNotJson",

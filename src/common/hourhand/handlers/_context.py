@@ -8,12 +8,15 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from hourhand.domain.jobs.history import shorten
 from hourhand.domain.jobs.job import ErrorInfo, Progress
+from hourhand.domain.limits.declarations import MAX_COST, MIN_COST
+from hourhand.handlers._errors import RateLimitTooLong, Snooze
 from hourhand.job_logger import JOB_LOGGER, JobLogger
+from hourhand.ports.handler_runner import TakeStart
 
 MAX_PROGRESS = 1e15
 """Beyond it a step of 1 is lost in a floating-point number."""
@@ -94,6 +97,7 @@ class JobContext:
     of a schedule, if the job has one. ``idempotency_key`` is the submitter's, ``None`` without one:
     ``job_id`` is as good a key to hand on to other systems, the same in every attempt. ``deadline``
     is when the attempt times out. ``cancelled`` is truthy once the handler should stop.
+    ``take_start`` is what `limit` takes starts by; ``None`` in a context that a test created.
     """
 
     job_id: str
@@ -111,6 +115,7 @@ class JobContext:
     logger: JobLogger = field(default_factory=_job_logger)
     ends_at_monotonic: float = math.inf
     monotonic: Callable[[], float] = time.monotonic
+    take_start: TakeStart | None = None
     last_progress: Progress | None = field(default=None, init=False)
 
     @property
@@ -123,6 +128,10 @@ class JobContext:
         """The seconds left of the time limit, by a monotonic clock; 0 at its end."""
         return max(0.0, self.ends_at_monotonic - self.monotonic())
 
+    def limit(self, name: str) -> RateLimit:
+        """Return the rate limit that handlers share by this name, to take starts of it."""
+        return RateLimit(name, self)
+
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Report the progress of the work; the job shows it after the next heartbeat.
 
@@ -134,6 +143,70 @@ class JobContext:
             total=None if total is None else _amount("total", total),
             message=None if message is None else shorten(str(message), PROGRESS_MESSAGE_BYTES),
         )
+
+
+MAX_STEPS = 10
+"""How often one `RateLimit.take` asks: other jobs may come first where it waits."""
+
+LEAST_LEFT_SECONDS = 1.0
+"""What a wait for a start leaves of the time limit at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """A shared rate limit, as a handler uses it: ``ctx.limit("stripe").take()``.
+
+    In a context that a test created by itself, without `hourhand.testing.FakeHourhand`, every start
+    is free.
+    """
+
+    name: str
+    context: JobContext = field(repr=False)
+
+    def take(self, cost: float = 1, max_wait: float = 2.0) -> None:
+        """Take a start: wait for it up to ``max_wait`` seconds, or run the job again at its time.
+
+        ``cost``: how many starts it counts for, 0.001..1,000,000. The wait never lasts beyond the
+        time limit of the attempt. If the start is further away, `Snooze` is raised, which ends the
+        attempt: let it pass. The job runs again at the time that is reserved for it, at no attempt,
+        and frees its slots until then. Raises `InvalidLimit` for a name that is no shared rate
+        limit, `RateLimitTooLong` if no start is left within 30 days, and `ValueError`.
+        """
+        _in_range("cost", cost, MIN_COST, MAX_COST)
+        _in_range("max_wait", max_wait, 0, MAX_PROGRESS)
+        context, take_start = self.context, self.context.take_start
+        if take_start is None:
+            return
+        longest = min(max_wait, context.remaining_seconds - LEAST_LEFT_SECONDS)
+        ends_at = context.monotonic() + longest
+        wait = 0.0
+        for _ in range(MAX_STEPS):
+            left = max(0.0, ends_at - context.monotonic())
+            taken = take_start(self.name, cost, timedelta(seconds=left))
+            if taken.wait is None:
+                raise RateLimitTooLong(f"The rate limit {self.name} has no start within 30 days.")
+            wait = taken.wait.total_seconds()
+            if wait > left and not taken.is_start:
+                break
+            if wait > 0 and context.cancelled.wait(wait):
+                break
+            if taken.is_start:
+                return
+        raise Snooze(wait, f"the rate of {self.name} is reached")
+
+    async def take_async(self, cost: float = 1, max_wait: float = 2.0) -> None:
+        """Take a start, as `take`, without blocking the event loop of an ``async`` handler."""
+        # Only a handler that awaits needs it, and such a handler has imported it.
+        import asyncio  # noqa: PLC0415
+
+        await asyncio.to_thread(self.take, cost, max_wait)
+
+
+def _in_range(name: str, value: object, lowest: float, highest: float) -> None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # NaN compares as false, so it is refused as well.
+    if not isinstance(value, int | float) or not is_number or not lowest <= value <= highest:
+        raise ValueError(f"{name} must be a number from {lowest:g} to {highest:g}, not {value!r}")
 
 
 def _amount(name: str, value: float) -> float:

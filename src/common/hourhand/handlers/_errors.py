@@ -51,6 +51,10 @@ class RateLimited(Snooze):
         super().__init__(retry_after, reason)
 
 
+class RateLimitTooLong(NotRetryable):
+    """A rate limit has no start left within 30 days."""
+
+
 def _checked_wait(seconds: float | timedelta) -> timedelta:
     number = seconds.total_seconds() if isinstance(seconds, timedelta) else seconds
     if isinstance(number, bool) or not isinstance(number, (int, float)):

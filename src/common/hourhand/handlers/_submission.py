@@ -7,7 +7,7 @@ So it is looked up at the first submission, unless a client was set before.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -32,7 +32,8 @@ class SubmitOptions(TypedDict, total=False):
     """The options of a submission beside handler and payload; ``None`` means: not given.
 
     ``run_at`` and ``expires_at`` are aware datetimes, ``delay`` is seconds or a timedelta,
-    ``retry`` is a `hourhand.Retry` or a mapping of some of its fields.
+    ``retry`` is a `hourhand.Retry` or a mapping of some of its fields. ``limits`` names shared
+    limits, such as ``{"name": "stripe"}``, in place of the handler's.
     """
 
     run_at: datetime | None
@@ -40,6 +41,7 @@ class SubmitOptions(TypedDict, total=False):
     priority: PriorityChoice | None
     idempotency_key: str | None
     concurrency_key: str | None
+    limits: Sequence[Mapping[str, str]] | None
     unique: Unique | Mapping[str, Any] | None
     debounce: Debounce | Mapping[str, Any] | None
     id: str | None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome, Progress
 
@@ -31,6 +32,23 @@ class Finished:
     is_rate_limited: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class TakenStart:
+    """What a handler got that takes a start of a rate limit while it runs.
+
+    ``is_start``: it may go on after ``wait``. Else it asks again then: in this attempt, or in the
+    next one, for which its reservation is kept. ``wait`` is ``None`` if no start is left.
+    """
+
+    is_start: bool
+    wait: timedelta | None
+
+
+TakeStart: TypeAlias = Callable[[str, float, timedelta], TakenStart]
+"""Takes a start of the shared rate limit of this name, at this cost; or reserves one, if it is
+further away than the given time. May raise `InvalidLimit` and `Unavailable`."""
+
+
 class Pulse(Protocol):
     """What a runner calls while a handler runs: implemented by the execution service."""
 
@@ -47,6 +65,9 @@ class Pulse(Protocol):
         Returns ``alive``, ``cancelled`` (asked to stop) or ``lost`` (the lease is another's: what
         the handler does now is not committed).
         """
+
+    def take_start(self, name: str, cost: float, longest: timedelta) -> TakenStart:
+        """Take a start of a rate limit for the handler; see `TakeStart`. One call at a time."""
 
 
 class HandlerRunner(Protocol):

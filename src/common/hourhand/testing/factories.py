@@ -119,6 +119,7 @@ def make_message(job: Job, **overrides: Any) -> JobMessage:
         "tenant": job.tenant,
         "trace_id": job.trace_id,
         "needs_admission": job.schedule_id is not None,
+        "has_limits": job.limits is not None,
         **overrides,
     }
     return JobMessage(**fields)

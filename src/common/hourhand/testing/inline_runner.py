@@ -74,7 +74,12 @@ class InlineRunner:
         began_at = self._clock.now()
         stop = VirtualStop(pulse, self._clock)
         stop.context = context = job_context(
-            job, last_error, stop, clock=self._clock, logger=self._logger
+            job,
+            last_error,
+            stop,
+            clock=self._clock,
+            logger=self._logger,
+            take_start=pulse.take_start,
         )
         ended, error = self._call(job.handler, context, payload_text)
         if context.remaining_seconds > 0:

@@ -37,7 +37,7 @@ _PARTIAL = ("tags", "retry")
 
 FIELDS: Final = (
     *("payload", "delay", "run_at", "priority", "tags", "tenant", "idempotency_key", "id"),
-    *("timeout_seconds", "expires_at", "retention_seconds", "on_lost", "retry"),
+    *("timeout_seconds", "expires_at", "retention_seconds", "on_lost", "retry", "limits"),
 )
 """What a test may expect beside the handler."""
 
@@ -130,6 +130,8 @@ def list_submissions(expectation: Expectation, snapshots: Sequence[Snapshot]) ->
 def _comparable(name: str, expected: Any) -> Any:
     if name == "delay" and not isinstance(expected, timedelta):
         return timedelta(seconds=expected)
+    if name == "limits" and expected is not None:
+        return [{"key": None, **one} for one in expected]
     return _as_json(expected) if name in {"payload", "retry"} else expected
 
 

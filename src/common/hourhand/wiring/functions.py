@@ -241,6 +241,7 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
         timings=settings.timings,
         telemetry=adapters.telemetry,
         ids=retried.ids,
+        take_job_start=retried.take_job_start,
     )
     worker = "w-" + adapters.randomness.nonce()[:8]
     of_schedules = OccurrenceRule(

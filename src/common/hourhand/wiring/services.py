@@ -6,17 +6,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hourhand.domain.jobs.job import TICK, Job
-from hourhand.domain.limits.declarations import Concurrency, Rate
+from hourhand.domain.limits.declarations import Concurrency
 from hourhand.settings import DispatchMode, LeaderMode, Settings
 from hourhand.wiring.adapters import Adapters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from hourhand.domain.groups.overlap import Overlap
+    from hourhand.domain.jobs.waiting import ReservedStart
     from hourhand.domain.limits.declarations import Limit
     from hourhand.ports.handler_directory import HandlerDirectory
+    from hourhand.ports.handler_runner import TakenStart
     from hourhand.services.jobs.due import DueJobs
     from hourhand.services.jobs.execution import Candidate, Deferred, StartRule
     from hourhand.services.jobs.known_pauses import KnownPauses
@@ -27,8 +29,10 @@ if TYPE_CHECKING:
     from hourhand.services.jobs.recovery import RecoveryService
     from hourhand.services.jobs.unique_jobs import UniqueRecords
     from hourhand.services.jobs.waiter_records import WaiterRecords
+    from hourhand.services.limits.handler_starts import HandlerStarts
     from hourhand.services.limits.job_limits import JobLimits
     from hourhand.services.limits.known_overrides import KnownOverrides
+    from hourhand.services.limits.rate_limiters import RateLimiters
     from hourhand.services.limits.rates_rule import RateWaits
     from hourhand.services.limits.rechecks import Rechecks
     from hourhand.services.limits.slot_release import SlotRelease
@@ -66,14 +70,19 @@ class RuleOfLimits:
         """Judge a job that has such a limit. May raise `Unavailable`."""
         handler = self._handlers.find(candidate.message.handler)
         declared = handler.limits if handler is not None else ()
-        if not any(isinstance(one, self._kind) for one in declared):
-            needs_slot = self._kind is Concurrency and candidate.message.needs_admission
-            job = candidate.job() if needs_slot else None
-            if job is None or job.overlap is None:
-                return None
+        has_one = any(isinstance(one, self._kind) for one in declared)
+        if not (has_one or candidate.message.has_limits or self._is_of_group(candidate)):
+            return None
         if self._rule is None:
             self._rule = self._make()
         return self._rule.admit(candidate)
+
+    def _is_of_group(self, candidate: Candidate) -> bool:
+        """Whether this is the rule of slots, and the job needs one of its group."""
+        if self._kind is not Concurrency or not candidate.message.needs_admission:
+            return False
+        job = candidate.job()
+        return job is not None and job.overlap is not None
 
 
 class Wiring:
@@ -186,7 +195,9 @@ class Wiring:
 
     def _has_limits(self, job: Job) -> bool:
         handler = self.adapters.handlers.find(job.handler)
-        return job.overlap is not None or (handler is not None and bool(handler.limits))
+        if job.overlap is not None or job.limits is not None:
+            return True
+        return handler is not None and bool(handler.limits)
 
     def limits_rule(self, worker: str) -> StartRule:
         """Return the rule of concurrency limits of a worker."""
@@ -219,23 +230,40 @@ class Wiring:
         assert slots is not None
         return slots
 
+    @cached_property
+    def rate_limiters(self) -> RateLimiters:
+        from hourhand.services.limits.rate_limiters import RateLimiters
+
+        return RateLimiters(self.adapters.side_items, self.adapters.clock, self.overrides)
+
     def rate_waits(self, worker: str) -> RateWaits:
         """Return what lets the jobs of a worker wait for their rates."""
-        from hourhand.services.limits.rate_limiters import RateLimiters
         from hourhand.services.limits.rates_rule import RateWaits
 
-        adapters = self.adapters
-        limiters = RateLimiters(adapters.side_items, adapters.clock, self.overrides)
-        return RateWaits(self.job_limits, limiters, self.due, adapters.telemetry, worker)
+        telemetry = self.adapters.telemetry
+        return RateWaits(self.job_limits, self.rate_limiters, self.due, telemetry, worker)
+
+    def take_job_start(
+        self,
+        job: Job,
+        name: str,
+        cost: float,
+        longest: timedelta,
+        reserved: dict[str, ReservedStart],
+    ) -> TakenStart:
+        """Take a start for a handler. What does so is imported once a handler takes one."""
+        return self.handler_starts.take(job, name, cost, longest, reserved)
+
+    @cached_property
+    def handler_starts(self) -> HandlerStarts:
+        from hourhand.services.limits.handler_starts import HandlerStarts
+
+        return HandlerStarts(self.job_limits, self.rate_limiters)
 
     def hold_rates(self, job: Job, until: datetime) -> None:
-        """Let no job start that has the rate limits of ``job``. Raises `Unavailable`."""
-        handler = self.adapters.handlers.find(job.handler)
-        if handler is None or not any(isinstance(one, Rate) for one in handler.limits):
-            return
-        waits = self.rate_waits("")
-        for limiter in waits.of(job):
-            waits.limiters.hold(limiter, until)
+        """Let no job start that has the rate limits of ``job``."""
+        if self._has_limits(job):
+            self.rate_waits("").hold(job, until)
 
     def line_rule(self, worker: str) -> StartRule:
         """Return the rule that lets jobs reserve start times."""

@@ -167,6 +167,7 @@ def finished_call(
         outcome=Outcome.SNOOZED if is_snooze else Outcome.FAILED,
         error=None if is_snooze else ended.error,
         retry_after=ended.wish.wait if ended.wish is not None else None,
+        reason=ended.wish.reason if is_snooze and ended.wish is not None else "",
         progress=progress,
         is_rate_limited=isinstance(ended.wish, RateLimited),
     )

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from threading import Lock
 
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome
 from hourhand.domain.jobs.unknown_handler import wait_for_handler
@@ -19,7 +20,7 @@ from hourhand.handlers import (
     UnknownHandler,
 )
 from hourhand.ports.clock import Clock
-from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.ports.handler_runner import Finished, Pulse, TakenStart, TakeStart
 from hourhand.services.jobs.execution import NOT_BEGUN, can_end_in_time
 from hourhand.worker._call import HandlerCall
 from hourhand.worker._errors import error_info
@@ -57,7 +58,14 @@ class ThreadRunner:
             return not_loaded
         if tools.process.is_ending or self._import_took_too_long(job):
             return NOT_BEGUN
-        context = job_context(job, last_error, stop, clock=tools.clock, logger=tools.logger)
+        context = job_context(
+            job,
+            last_error,
+            stop,
+            clock=tools.clock,
+            logger=tools.logger,
+            take_start=_one_at_a_time(pulse.take_start),
+        )
         heart.context = context
         try:
             handler = tools.handlers.registry().get(job.handler)
@@ -130,6 +138,17 @@ class ThreadRunner:
         )
 
 
+def _one_at_a_time(take_start: TakeStart) -> TakeStart:
+    """Return what takes starts, for a handler of several threads: it uses a reservation once."""
+    lock = Lock()
+
+    def take(name: str, cost: float, longest: timedelta) -> TakenStart:
+        with lock:
+            return take_start(name, cost, longest)
+
+    return take
+
+
 def job_context(
     job: Job,
     last_error: ErrorInfo | None,
@@ -137,6 +156,7 @@ def job_context(
     *,
     clock: Clock,
     logger: logging.Logger,
+    take_start: TakeStart,
 ) -> JobContext:
     """Return the context of the attempt that ``job`` is at, whose time begins now."""
     fields = {
@@ -161,6 +181,7 @@ def job_context(
         logger=JobLogger(logger, fields),
         ends_at_monotonic=clock.monotonic() + job.timeout_seconds,
         monotonic=clock.monotonic,
+        take_start=take_start,
     )
 
 

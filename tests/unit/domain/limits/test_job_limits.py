@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -19,10 +20,12 @@ from hourhand.domain.limits.declarations import (
 from hourhand.domain.limits.job_limits import (
     MAX_STORED_KEYS_BYTES,
     JobLimit,
+    NamedLimit,
     StoredKeys,
     keys_after_change,
     keys_to_store,
     limits_of,
+    limits_of_handler,
     overlap_limit,
     position_of_chosen_key,
     unpack_keys,
@@ -34,6 +37,10 @@ TENANT = Concurrency(5, key="tenant")
 ALL = Concurrency(200)
 
 
+def named(limits: Sequence[Limit]) -> tuple[NamedLimit, ...]:
+    return limits_of_handler("sync", limits)
+
+
 def fields(payload: Any = None, tenant: str | None = None) -> KeyFields:
     return KeyFields(tenant=tenant, tags={}, payload=lambda: payload)
 
@@ -41,30 +48,30 @@ def fields(payload: Any = None, tenant: str | None = None) -> KeyFields:
 def found(
     limits: tuple[Limit, ...], job: KeyFields, stored: bytes | None = None
 ) -> dict[str, JobLimit]:
-    return {one.name: one for one in limits_of("sync", limits, job, stored)}
+    return {one.name: one for one in limits_of(named(limits), job, stored)}
 
 
 def test_a_job_takes_its_limits_in_one_order_those_that_divide_first() -> None:
     job = fields({"account": 7}, "acme")
     orders = [
-        [one.digest for one in limits_of("sync", limits, job, None)]
+        [one.digest for one in limits_of(named(limits), job, None)]
         for limits in [
             (Concurrency(9, name="z"), Concurrency(9, name="a", key="tenant")),
             (Concurrency(9, name="a", key="tenant"), Concurrency(9, name="z")),
         ]
     ]
     assert orders[0] == orders[1]
-    assert [one.divides for one in limits_of("sync", (ALL, ACCOUNT), job, None)] == [True, False]
+    assert [one.divides for one in limits_of(named((ALL, ACCOUNT)), job, None)] == [True, False]
     several = [Concurrency(9, name=name, key="tenant") for name in ("a", "b", "c")]
-    digests = [one.digest for one in limits_of("sync", several, job, None)]
+    digests = [one.digest for one in limits_of(named(several), job, None)]
     assert digests == sorted(digests)
 
 
 def test_a_job_stores_only_keys_that_its_other_fields_do_not_give() -> None:
     job = fields({"account": 7}, "acme")
-    assert keys_to_store("sync", (), job) is None
-    assert keys_to_store("sync", (TENANT, ALL), job) is None
-    stored = keys_to_store("sync", (ALL, ACCOUNT, Rate(1, per=1, key="payload.b")), job)
+    assert keys_to_store(named(()), job) is None
+    assert keys_to_store(named((TENANT, ALL)), job) is None
+    stored = keys_to_store(named((ALL, ACCOUNT, Rate(1, per=1, key="payload.b"))), job)
     assert stored is not None
     assert len(stored) == 22
     assert unpack_keys(stored).digests == (
@@ -72,14 +79,14 @@ def test_a_job_stores_only_keys_that_its_other_fields_do_not_give() -> None:
         (2, key_digest("sync.3", None)),
     )
     three = (ACCOUNT, ACCOUNT, ACCOUNT)
-    assert len(keys_to_store("sync", three, job) or b"") == MAX_STORED_KEYS_BYTES == 32
+    assert len(keys_to_store(named(three), job) or b"") == MAX_STORED_KEYS_BYTES == 32
 
 
 def test_stored_keys_are_taken_without_reading_the_payload() -> None:
     def unread() -> Any:
         raise AssertionError("the payload was read")
 
-    stored = keys_to_store("sync", (ACCOUNT, ALL), fields({"account": 7}))
+    stored = keys_to_store(named((ACCOUNT, ALL)), fields({"account": 7}))
     job = KeyFields(tenant=None, tags={}, payload=unread)
     limit = found((ACCOUNT, ALL), job, stored)["sync.1"]
     assert (limit.digest, limit.text) == (key_digest("sync.1", 7), None)
@@ -89,7 +96,7 @@ def test_stored_keys_are_taken_without_reading_the_payload() -> None:
 
 def test_a_job_from_before_a_deployment_is_judged_by_its_payload() -> None:
     job = fields({"account": 7, "b": 8})
-    stored = keys_to_store("sync", (Concurrency(1, key="payload.b"),), job)
+    stored = keys_to_store(named((Concurrency(1, key="payload.b"),)), job)
     assert found((ACCOUNT,), job, stored)["sync.1"].digest == key_digest("sync.1", 7)
     assert found((ACCOUNT,), job)["sync.1"].text == "7"
 
@@ -97,28 +104,28 @@ def test_a_job_from_before_a_deployment_is_judged_by_its_payload() -> None:
 def test_a_chosen_key_replaces_that_of_the_first_concurrency_limit_that_divides() -> None:
     limits = (Rate(1, per=1, key="tenant"), ALL, TENANT)
     job = fields(tenant="acme")
-    stored = keys_to_store("sync", limits, job, "vip")
+    stored = keys_to_store(named(limits), job, "vip")
     by_name = found(limits, job, stored)
     assert by_name["sync.3"].digest == key_digest("sync.3", "vip")
     assert by_name["sync.1"].digest == key_digest("sync.1", "acme")
     by_payload = found((ACCOUNT,), fields({"account": "vip"}))
-    by_choice = found((ACCOUNT,), fields(), keys_to_store("sync", (ACCOUNT,), fields(), "vip"))
+    by_choice = found((ACCOUNT,), fields(), keys_to_store(named((ACCOUNT,)), fields(), "vip"))
     assert by_payload["sync.1"].digest == by_choice["sync.1"].digest
 
 
 def test_a_change_of_the_payload_gives_new_keys_except_for_a_chosen_one() -> None:
     limits = (ACCOUNT, Concurrency(1, key="payload.b"))
     before, after = fields({"account": 1, "b": 2}), fields({"account": 3, "b": 4})
-    plain = keys_to_store("sync", limits, before)
-    assert keys_after_change("sync", limits, after, plain) == keys_to_store("sync", limits, after)
-    chosen = keys_to_store("sync", limits, before, "vip")
-    assert keys_after_change("sync", limits, after, chosen) == keys_to_store(
-        "sync", limits, after, "vip"
+    plain = keys_to_store(named(limits), before)
+    assert keys_after_change(named(limits), after, plain) == keys_to_store(named(limits), after)
+    chosen = keys_to_store(named(limits), before, "vip")
+    assert keys_after_change(named(limits), after, chosen) == keys_to_store(
+        named(limits), after, "vip"
     )
-    other = keys_to_store("sync", (ALL, ACCOUNT), before, "vip")
-    assert keys_after_change("sync", limits, after, other) == keys_to_store("sync", limits, after)
-    assert keys_after_change("sync", (), after, chosen) is None
-    assert keys_after_change("sync", (TENANT,), after, None) is None
+    other = keys_to_store(named((ALL, ACCOUNT)), before, "vip")
+    assert keys_after_change(named(limits), after, other) == keys_to_store(named(limits), after)
+    assert keys_after_change(named(()), after, chosen) is None
+    assert keys_after_change(named((TENANT,)), after, None) is None
 
 
 @pytest.mark.parametrize(
@@ -133,7 +140,7 @@ def test_a_change_of_the_payload_gives_new_keys_except_for_a_chosen_one() -> Non
 def test_only_a_concurrency_limit_that_divides_takes_a_chosen_key(
     limits: tuple[Limit, ...], position: int | None
 ) -> None:
-    assert position_of_chosen_key(limits) == position
+    assert position_of_chosen_key(named(limits)) == position
 
 
 @pytest.mark.parametrize(

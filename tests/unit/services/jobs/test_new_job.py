@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +14,7 @@ from hourhand.domain.ids import trace_id_for
 from hourhand.domain.jobs.job import EventKind, JobStatus, OnLost, Priority
 from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
 from hourhand.domain.limits.declarations import Concurrency
-from hourhand.domain.limits.job_limits import unpack_keys
+from hourhand.domain.limits.job_limits import NamedLimit, limits_of_handler, unpack_keys
 from hourhand.domain.limits.keys import key_digest
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START
@@ -99,6 +100,11 @@ def test_each_field_of_a_retry_policy_is_taken_on_its_own(field: str, value: obj
 
 # --- keys of limits -----------------------------------------------------------------------------
 
+
+def _limits(handler: HandlerInfo) -> Sequence[NamedLimit]:
+    return limits_of_handler(handler.name, handler.limits)
+
+
 KEYED = HandlerInfo(name="greet", limits=(Concurrency(9), Concurrency(2, key="payload.account")))
 
 
@@ -114,19 +120,19 @@ KEYED = HandlerInfo(name="greet", limits=(Concurrency(9), Concurrency(2, key="pa
 def test_a_job_stores_the_key_of_its_payload_or_of_its_submission(
     body: dict[str, Any], key: object
 ) -> None:
-    stored = resolve_limit_keys(_submission(**body), KEYED)
+    stored = resolve_limit_keys(_submission(**body), _limits(KEYED))
     assert stored is not None
     assert unpack_keys(stored).digests == ((1, key_digest("greet.2", key)),)
 
 
 def test_a_job_without_limits_stores_no_keys() -> None:
-    assert resolve_limit_keys(_submission(payload={"account": 7}), PLAIN) is None
+    assert resolve_limit_keys(_submission(payload={"account": 7}), _limits(PLAIN)) is None
 
 
 @pytest.mark.parametrize("handler", [PLAIN, HandlerInfo(name="greet", limits=(Concurrency(9),))])
 def test_a_key_cannot_be_chosen_without_a_limit_that_takes_it(handler: HandlerInfo) -> None:
     with pytest.raises(NoKeyedLimit) as refused:
-        resolve_limit_keys(_submission(concurrency_key="vip"), handler)
+        resolve_limit_keys(_submission(concurrency_key="vip"), _limits(handler))
     assert refused.value.code == "no_keyed_limit"
     assert [error.field for error in refused.value.errors] == ["concurrency_key"]
 

@@ -5,20 +5,23 @@ from __future__ import annotations
 import pytest
 
 from hourhand.domain.errors import InvalidInput, NotFound, Unavailable, WrongState
-from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.domain.limits.overrides import LimitChanges
 from hourhand.domain.schedules.schedule import ScheduleEventKind
 from hourhand.memory import START, MemoryHandlerDirectory
 from hourhand.ports.handler_directory import HandlerInfo
+from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.services.limits import operations, wait_queues
 from hourhand.services.limits.operations import (
     EVENT_NOTE_BYTES,
     JobOfLimit,
     LimitReport,
     LimitService,
 )
-from tests.world.limits import limited, running, while_one_runs
-from tests.world.runs import fail
+from hourhand.testing import Faults
+from tests.world.limits import holders, limited, running, while_one_runs
+from tests.world.runs import fail, succeed
 from tests.world.world import World
 
 
@@ -95,6 +98,39 @@ def test_a_raised_number_grants_waiting_jobs_at_once() -> None:
         assert delivery.message.job_id == "second"
 
     while_one_runs(world, look)
+
+
+@pytest.mark.parametrize(("at_once", "seconds", "granted_at_once"), [(2, 0, 2), (9, 15, 1)])
+def test_a_change_grants_what_it_has_time_for_and_the_sweep_the_rest(
+    monkeypatch: pytest.MonkeyPatch, at_once: int, seconds: float, granted_at_once: int
+) -> None:
+    world = limited(Concurrency(1))
+    names = ("later-1", "later-2", "later-3")
+    for name in ("first", *names):
+        world.submit(id=name)
+    first, *others = world.receive()
+    faults = Faults().interrupt("queues.send", lambda: world.advance(seconds))
+    slow = world.process(faults).api.limits
+
+    def look(job: Job, pulse: Pulse) -> Finished:
+        for delivery in others:
+            world.handle(delivery)
+        with monkeypatch.context() as patch:
+            # One job a round, so that the bounds are looked at between two of them.
+            patch.setattr(wait_queues, "MAX_GRANTS", 1)
+            patch.setattr(operations, "GRANTED_AT_ONCE", at_once)
+            _, granted = slow.change("greet.1", lowered(4), "caller")
+        assert granted == granted_at_once
+        assert {*holders(world)} == {"first", *names[:granted]}
+        for _ in range(6):
+            world.advance(20)
+            pulse.beat(None)
+            world.tick()
+        assert {*holders(world)} == {"first", *names}
+        assert {delivery.message.job_id for delivery in world.receive()} == {*names}
+        return succeed(job, pulse)
+
+    world.handle(first, look)
 
 
 def test_a_limit_of_0_starts_nothing_and_what_runs_goes_on() -> None:
@@ -193,6 +229,12 @@ def test_a_limit_with_a_single_key_takes_no_keys() -> None:
     assert refused.value.errors[0].field == "overrides"
 
 
+def test_a_shared_limit_takes_keys_for_a_submission_may_give_one() -> None:
+    limits = service(limited(Concurrency(3, name="stripe")))
+    limits.change("stripe", LimitChanges(keys={"acme": 1}), "caller")
+    assert (limits.show("stripe", "acme").max, limits.show("stripe").max) == (1, 3)
+
+
 def test_a_number_that_the_limit_cannot_have_names_the_field() -> None:
     limits = service(limited(Concurrency(1, key="tenant")))
     changes = LimitChanges(sets_max=True, max=1_001, keys={"acme": 1_001, "globex": 1})
@@ -286,6 +328,22 @@ def test_the_slot_of_a_dead_job_is_freed_on_request(size: int) -> None:
     world.deliver()
     assert world.job(late).status is JobStatus.SUCCEEDED
     assert service(world).show("greet.1").running == size - 1
+    # The second call freed nothing, so there is one event.
+    (event,) = world.schedules.read_events("handler.greet", before=None, limit=10)
+    assert (event.kind, event.actor) == (ScheduleEventKind.FREED, "caller")
+    assert event.note == "greet.1: the slot of dead-0"
+
+
+def test_slots_that_are_freed_at_one_instant_are_all_kept_for_the_audit() -> None:
+    world = limited(Concurrency(3, holds="success"))
+    names = [f"dead-{number}" for number in range(3)]
+    for name in names:
+        world.submit(id=name, retry={"max_attempts": 1})
+    world.deliver(fail)
+    for name in names:
+        service(world).free("greet.1", name, "caller")
+    events = world.schedules.read_events("handler.greet", before=None, limit=10)
+    assert {event.note for event in events} == {f"greet.1: the slot of {name}" for name in names}
 
 
 def test_only_the_slot_of_a_dead_job_that_has_the_limit_is_freed() -> None:

@@ -6,7 +6,7 @@ the past ``run_at`` lies) is judged by the services.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -19,7 +19,10 @@ from hourhand.domain.errors import FieldError, HourhandError, NotSupportedYet, T
 from hourhand.domain.ids import canonical_json, content_hash
 from hourhand.domain.jobs.job import POOL, OnLost, Priority
 from hourhand.domain.jobs.retry import Backoff, Jitter
+from hourhand.domain.jobs.waiting import ChosenLimit
 from hourhand.domain.limits.debounce import MAX_WAIT_SECONDS, Debounce, Mode
+from hourhand.domain.limits.declarations import MAX_LIMITS, SHARED_NAME
+from hourhand.domain.limits.keys import InvalidLimit, parse_key_path
 from hourhand.domain.limits.unique_keys import MAX_UNIQUE_SECONDS, OnConflict, Unique, Until
 
 
@@ -45,6 +48,7 @@ OnConflictName = Annotated[OnConflict, Field(strict=False)]
 
 HandlerName = Annotated[str, Field(min_length=1, max_length=limits.MAX_HANDLER_CHARACTERS)]
 IdempotencyKey = Annotated[str, Field(min_length=1, max_length=limits.MAX_KEY_CHARACTERS)]
+LimitName = Annotated[str, Field(pattern=f"^({SHARED_NAME.pattern})$")]
 ConcurrencyKey = Annotated[str, Field(min_length=1, max_length=limits.MAX_KEY_CHARACTERS)]
 Tenant = Annotated[str, Field(min_length=1, max_length=limits.MAX_TENANT_CHARACTERS)]
 TagKey = Annotated[
@@ -110,6 +114,15 @@ class DebounceInput(BaseModel):
         )
 
 
+class LimitChoice(BaseModel):
+    """A shared limit that the job keeps to."""
+
+    model_config = STRICT
+
+    name: LimitName
+    key: Annotated[str, Field(min_length=1, max_length=limits.MAX_KEY_CHARACTERS)] | None = None
+
+
 class JobSubmission(BaseModel):
     """A job as it is submitted. ``None`` means: not given; the handler's policy or default holds.
 
@@ -134,6 +147,7 @@ class JobSubmission(BaseModel):
     retry: RetryInput | None = None
     pool: Literal["default"] | None = None
     concurrency_key: ConcurrencyKey | None = None
+    limits: Annotated[list[LimitChoice], Field(min_length=1, max_length=MAX_LIMITS)] | None = None
     unique: UniqueInput | None = None
     debounce: DebounceInput | None = None
 
@@ -150,7 +164,8 @@ class JobSubmission(BaseModel):
             refuse_unsupported(raw)
         submission = validate(cls, raw, what="job")
         _refuse_pairs(submission, ("run_at", "delay_seconds"), ("id", "idempotency_key"))
-        _refuse_pairs(submission, ("unique", "debounce"))
+        _refuse_pairs(submission, ("unique", "debounce"), ("concurrency_key", "limits"))
+        _check_limits(submission.limits or [])
         if submission.unique is not None:
             _ = submission.unique.unique
         if submission.debounce is not None:
@@ -163,6 +178,13 @@ class JobSubmission(BaseModel):
     def payload_text(self) -> str:
         """The payload as canonical JSON."""
         return self._payload_text
+
+    @property
+    def chosen_limits(self) -> tuple[ChosenLimit, ...] | None:
+        """The shared limits that are named in place of those of the handler."""
+        if self.limits is None:
+            return None
+        return tuple(ChosenLimit(one.name, one.key) for one in self.limits)
 
     def due_after(self, seconds: float) -> JobSubmission:
         """Return the submission with this delay."""
@@ -326,6 +348,24 @@ def refuse_unsupported(
     ]
     if errors:
         raise NotSupportedYet(errors=tuple(errors))
+
+
+def _check_limits(chosen: Sequence[LimitChoice]) -> None:
+    """Refuse a limit that is named twice, and a key that cannot be read."""
+    errors = []
+    names = [one.name for one in chosen]
+    for position, one in enumerate(chosen):
+        if one.name in names[:position]:
+            errors.append(FieldError(f"limits[{position}].name", "must not be named twice"))
+        if one.key is None:
+            continue
+        try:
+            parse_key_path(one.key)
+        except InvalidLimit as error:
+            problem = error.detail.removeprefix("key ").removesuffix(".")
+            errors.append(FieldError(f"limits[{position}].key", problem))
+    if errors:
+        raise invalid("job", errors)
 
 
 def _refuse_pairs(given: BaseModel, *pairs: tuple[str, str]) -> None:

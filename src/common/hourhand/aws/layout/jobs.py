@@ -67,7 +67,7 @@ from hourhand.domain.jobs.job import (
     Progress,
 )
 from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
-from hourhand.domain.jobs.waiting import Reservation, WaitKind, WaitsFor
+from hourhand.domain.jobs.waiting import ChosenLimit, Reservation, ReservedStart, WaitKind, WaitsFor
 from hourhand.domain.limits.declarations import MAX_LIMITS
 from hourhand.domain.limits.unique_keys import UNIQUE_DIGEST_CHARACTERS
 from hourhand.domain.ticks.buckets import Entry, shard_of
@@ -153,6 +153,28 @@ def _read_reservation(value: Value) -> Reservation:
     return Reservation(from_ms(read_base36(at)), positions)
 
 
+def _starts_value(starts: tuple[ReservedStart, ...]) -> Value:
+    texts = (f"{one.limit}.{base36(to_ms(one.at))}.{one.is_paid:d}" for one in starts)
+    return {"L": [{"S": written} for written in texts]}
+
+
+def _read_starts(value: Value) -> tuple[ReservedStart, ...]:
+    parts = [one["S"].split(".") for one in value["L"]]
+    return tuple(
+        ReservedStart(limit, from_ms(read_base36(at)), paid == "1") for limit, at, paid in parts
+    )
+
+
+def _limits_value(limits: tuple[ChosenLimit, ...]) -> Value:
+    """Return the limits that a submission named: each its name, and ``=`` the key that it gave."""
+    return {"L": [{"S": one.name + (f"={one.key}" if one.key else "")} for one in limits]}
+
+
+def _read_limits(value: Value) -> tuple[ChosenLimit, ...]:
+    parts = [one["S"].partition("=") for one in value["L"]]
+    return tuple(ChosenLimit(name, key or None) for name, _, key in parts)
+
+
 def _unique_value(unique_key: tuple[str, int]) -> Value:
     digest, incarnation = unique_key
     return {"S": f"{digest}{base36(incarnation)}"}
@@ -211,12 +233,14 @@ JOB_CODECS: Mapping[str, Codec] = by_field(
     Codec("schedule_id", "sc", text, read_text),
     Codec("schedule_revision", "sv", number, read_int),
     Codec("occurrence", "oc", time, read_time),
+    Codec("limits", "lm", _limits_value, _read_limits),
     Codec("limit_keys", "ck", binary, read_binary),
     Codec("slot_shards", "sl", binary, read_binary),
     Codec("unique_key", "nk", _unique_value, _read_unique),
     Codec("pauses_schedule", "pf", flag, read_flag, default=False),
     Codec("waits_for", "wf", waits_for_value, read_waits_for),
     Codec("reservation", "rv", _reservation_value, _read_reservation),
+    Codec("reserved_starts", "sr", _starts_value, _read_starts, default=()),
     Codec("payload_kept_until", "pu", time, read_time),
 )
 

@@ -48,6 +48,8 @@ def message_body(message: JobMessage) -> str:
         fields["trace"] = "" if own else message.trace_id
     if message.needs_admission:
         fields["judged"] = True
+    if message.has_limits:
+        fields["limits"] = True
     if message.pauses_revision:
         fields["pauses"] = message.pauses_revision
     # All ASCII, so that nothing in it is unfit for SQS.
@@ -97,6 +99,7 @@ def _message_of(fields: Mapping[str, Any]) -> JobMessage:
         tenant=fields.get("tenant"),
         trace_id=trace_id_for(job_id) if trace == "" else trace,
         needs_admission=bool(fields.get("judged", False)),
+        has_limits=bool(fields.get("limits", False)),
         pauses_revision=int(fields.get("pauses", 0)),
     )
 

@@ -41,7 +41,7 @@ from hourhand.cli.options import (
     WebOption,
     YesOption,
 )
-from hourhand.cli.reading import Seconds, read_duration, read_json
+from hourhand.cli.reading import Seconds, read_duration, read_json, read_limit
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 from hourhand.domain.limits.unique_keys import OnConflict
@@ -108,6 +108,15 @@ def submit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
             metavar="KEY",
             help="Key of the job under the handler's first concurrency limit that has a key of its "
             "own, such as payload.account, in place of that key.",
+        ),
+    ] = None,
+    limit: Annotated[
+        list[Any] | None,
+        typer.Option(
+            parser=read_limit,
+            metavar="NAME[=KEY]",
+            help="Shared limit of the job, in place of those of its handler, such as stripe or "
+            "stripe=payload.account. Can be repeated, up to three times.",
         ),
     ] = None,
     unique: Annotated[
@@ -187,6 +196,7 @@ def submit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
             "expires_at": due.expires_at,
             "idempotency_key": idempotency_key,
             "concurrency_key": concurrency_key,
+            "limits": limit or None,
             "unique": unique_fields(unique, unique_until, on_conflict),
             "debounce": debounce_fields(debounce, debounce_wait, debounce_max_wait),
             "id": id,

@@ -145,6 +145,7 @@ def _facts(job: Job, times: Times) -> Iterator[tuple[str, Text | str]]:
         ("schedule", job.schedule_id),
         ("tenant", job.tenant),
         ("tags", ", ".join(f"{key}:{value}" for key, value in job.tags.items())),
+        ("limits", ", ".join(f"{o.name}={o.key}" if o.key else o.name for o in job.limits or ())),
         ("idempotency key", job.idempotency_key),
         ("trace", job.trace_id),
     ):

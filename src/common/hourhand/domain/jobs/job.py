@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from hourhand.domain.groups.overlap import Overlap
 from hourhand.domain.jobs.retry import RetryPolicy
-from hourhand.domain.jobs.waiting import Reservation, WaitsFor
+from hourhand.domain.jobs.waiting import ChosenLimit, Reservation, ReservedStart, WaitsFor
 
 POOL = "default"
 
@@ -212,6 +212,7 @@ class Job:
     it made before, ``interval_start`` the nominal time before it by the rule: what lies between is
     its data interval. ``schedule_revision`` is absent where nothing the schedule does later may
     withdraw the job. ``overlap``: how it is judged when it is to start (absent: not at all).
+    ``limits``: the shared limits that its submission named, in place of those of its handler.
     ``limit_keys``: the digests of the keys of its limits that its other fields do not give, see
     `hourhand.domain.limits.job_limits`. ``slot_shards``: in which shards the last claim found its
     slots, see `hourhand.domain.limits.shards`. ``unique_key``: the digest of its unique key, and
@@ -220,7 +221,8 @@ class Job:
     further work, with the ``discard_note``.
     ``waits_for``: what a job that has not started waits for beside its time. A job that waits for a
     slot is parked: it has no message, and ``enqueued_at`` is when it was parked. ``reservation``:
-    the start time that it got from its rate limits.
+    the start time that it got from its rate limits. ``reserved_starts``: those that its handler got
+    by ``ctx.limit(...).take()`` and has not used yet.
     """
 
     id: str
@@ -268,6 +270,7 @@ class Job:
     previous_occurrence: datetime | None = None
     interval_start: datetime | None = None
     overlap: Overlap | None = None
+    limits: tuple[ChosenLimit, ...] | None = None
     limit_keys: bytes | None = None
     slot_shards: bytes | None = None
     unique_key: tuple[str, int] | None = None
@@ -275,6 +278,7 @@ class Job:
     trace_id: str | None = None
     waits_for: WaitsFor | None = None
     reservation: Reservation | None = None
+    reserved_starts: tuple[ReservedStart, ...] = ()
     payload_kept_until: datetime | None = None
     keep_until: datetime | None = None
 
@@ -296,8 +300,9 @@ class JobMessage:
     ``attempt`` and ``token`` are the job's when the message was sent; within one generation they
     do not change until the claim, so the claim's record can name their successors.
     ``needs_admission``: it is a schedule's job, whose schedule and group are checked before its
-    claim. ``pauses_revision``: the state of the handlers' pauses that its sender knew; a worker
-    that knows an older one reads it again.
+    claim. ``has_limits``: its submission named limits, so its worker looks for them in the job.
+    ``pauses_revision``: the state of the handlers' pauses that its sender knew; a worker that knows
+    an older one reads it again.
     """
 
     job_id: str
@@ -311,6 +316,7 @@ class JobMessage:
     tenant: str | None = None
     trace_id: str | None = None
     needs_admission: bool = False
+    has_limits: bool = False
     pauses_revision: int = 0
 
 

@@ -87,6 +87,26 @@ class Reservation:
     paid: frozenset[int] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class ReservedStart:
+    """A start time that a rate limit gave to a handler that took one, for its next attempt.
+
+    ``limit``: what identifies the limit and the key. ``is_paid``: whether the gate was passed.
+    """
+
+    limit: str
+    at: datetime
+    is_paid: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenLimit:
+    """A shared limit that a submission names. ``key``: a key path in place of that of the limit."""
+
+    name: str
+    key: str | None = None
+
+
 def pause_partition(handler: str) -> str:
     """Return the partition of the jobs that wait because their handler is paused."""
     return f"{LIMIT_PREFIX}{short_digest('pause', handler)}.0"

@@ -31,7 +31,8 @@ MAX_RATE_SHARDS = 50
 MIN_COST = 0.001
 MAX_COST = 1_000_000
 
-_SHARED_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+SHARED_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What a limit may be named that handlers share."""
 
 LIMIT_NAME = re.compile(r"[A-Za-z0-9_.-]{1,70}")
 """What a limit may be called: a name of its own, or a handler's name and a number."""
@@ -136,7 +137,8 @@ class Rate:
     ``burst``: how many may start at once after a pause (default: a tenth of ``count``, at least
     1). ``key`` and ``name``: as those of `Concurrency`. ``exact``: a sliding window, up to a
     ``count`` of 100. ``window='fixed'``: a fixed window. ``cost``: how many starts one job counts
-    for, a number or a key path such as ``payload.tokens``. ``on='retry'``: only retries count.
+    for, a number or a key path such as ``payload.tokens``. ``on='retry'``: only retries count;
+    ``on='take'``: only what handlers take by ``ctx.limit(name).take()``.
     ``shards``: divides the rate where many jobs arrive at a low rate. Raises `InvalidLimit`.
     """
 
@@ -148,7 +150,7 @@ class Rate:
     exact: bool = field(default=False, kw_only=True)
     window: Literal["fixed"] | None = field(default=None, kw_only=True)
     cost: float | str = field(default=1, kw_only=True)
-    on: Literal["retry"] | None = field(default=None, kw_only=True)
+    on: Literal["retry", "take"] | None = field(default=None, kw_only=True)
     shards: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -161,8 +163,10 @@ class Rate:
             raise InvalidLimit(f"exact must be True or False, not {self.exact!r}.")
         if self.window not in {None, "fixed"}:
             raise InvalidLimit(f"window must be 'fixed' or None, not {self.window!r}.")
-        if self.on not in {None, "retry"}:
-            raise InvalidLimit(f"on must be 'retry' or None, not {self.on!r}.")
+        if self.on not in {None, "retry", "take"}:
+            raise InvalidLimit(f"on must be 'retry', 'take' or None, not {self.on!r}.")
+        if self.on == "take" and self.name is None:
+            raise InvalidLimit("on='take' needs a name: handlers take from a limit by its name.")
         if self.burst is not None:
             require_whole("burst", self.burst, 1, MAX_RATE_COUNT)
         if self.shards is not None:
@@ -249,7 +253,7 @@ def _require_number(option: str, value: object, lowest: float, highest: int, wha
 
 
 def _require_name(name: object) -> None:
-    if name is not None and (not isinstance(name, str) or not _SHARED_NAME.fullmatch(name)):
+    if name is not None and (not isinstance(name, str) or not SHARED_NAME.fullmatch(name)):
         raise InvalidLimit(
             f"The name of a limit is 1 to 64 of the characters A-Z a-z 0-9 _ -, not {name!r}."
         )

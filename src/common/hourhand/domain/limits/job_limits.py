@@ -6,14 +6,14 @@ payload, and for the limit whose key a submission chose (`StoredKeys`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.ids import DIGEST10_BYTES, digest10, digest_text
 from hourhand.domain.jobs.job import Job
-from hourhand.domain.jobs.waiting import WaitKind
+from hourhand.domain.jobs.waiting import ChosenLimit, WaitKind
 from hourhand.domain.limits.declarations import (
     MAX_COST,
     MAX_LIMITS,
@@ -25,7 +25,7 @@ from hourhand.domain.limits.declarations import (
     Rate,
     limit_names,
 )
-from hourhand.domain.limits.keys import KeyFields, KeySource, key_digest, parse_key_path
+from hourhand.domain.limits.keys import KeyFields, KeyPath, KeySource, key_digest, parse_key_path
 
 OVERLAP_POSITION = MAX_LIMITS
 """The position of the limit of a job's group, behind those of its handler."""
@@ -44,13 +44,61 @@ MAX_STORED_KEYS_BYTES = _HEADER_BYTES + MAX_LIMITS * DIGEST10_BYTES
 """32 bytes: what all stored keys take of a job's item."""
 
 
+@dataclass(frozen=True, slots=True)
+class NamedLimit:
+    """A limit as the jobs of a handler, or one that named it, have it.
+
+    ``key``: its own key path, or the one that a submission gave in its place.
+    """
+
+    name: str
+    limit: Limit
+    key: str
+
+    @property
+    def path(self) -> KeyPath:
+        """The ``key`` as it was parsed."""
+        return parse_key_path(self.key)
+
+    @property
+    def divides(self) -> bool:
+        """Whether the limit comes among those with keys, in the one order of all jobs.
+
+        Its declaration decides, whatever key a submission gave: all jobs must agree on the order.
+        """
+        return self.limit.path.divides
+
+
+def limits_of_handler(handler: str, limits: Sequence[Limit]) -> tuple[NamedLimit, ...]:
+    """Return the limits of a handler's jobs, in the order of the decorator."""
+    named = zip(limit_names(handler, limits), limits, strict=True)
+    return tuple(NamedLimit(name, limit, limit.key) for name, limit in named)
+
+
+def shared_limits(handlers: Iterable[Sequence[Limit]]) -> Mapping[str, Limit]:
+    """Return the limits that have a name of their own, of all handlers, in the order of names."""
+    found = {limit.name: limit for limits in handlers for limit in limits if limit.name is not None}
+    return dict(sorted(found.items()))
+
+
+def limits_chosen(
+    chosen: Sequence[ChosenLimit], shared: Mapping[str, Limit]
+) -> tuple[NamedLimit, ...]:
+    """Return the limits that a submission named. One that no handler declares does not exist."""
+    return tuple(
+        NamedLimit(one.name, shared[one.name], one.key or shared[one.name].key)
+        for one in chosen
+        if one.name in shared
+    )
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobLimit:
     """A limit of a job, with its key.
 
-    ``position``: its place among the limits of the handler, from 0. ``digest`` identifies the limit
-    and the key. ``divides``: whether jobs of one handler have
-    different keys. ``text``: the key as it is shown; ``None`` where the limit has a single key, or
+    ``position``: its place among the limits of the handler or submission, from 0. ``digest``
+    identifies the limit and the key. ``divides``: whether it comes before the limits that have a
+    single key. ``text``: the key as it is shown; ``None`` where the limit has a single key, or
     where only the digest is stored. ``cost``: how many starts of a rate the job counts for.
     ``overlap``: the limit is that of a schedule's or backfill's jobs, as the job states it.
     """
@@ -123,19 +171,19 @@ def unpack_keys(packed: bytes) -> StoredKeys:
     return StoredKeys(found, packed[1], chosen[0] if chosen else None)
 
 
-def position_of_chosen_key(limits: Sequence[Limit]) -> int | None:
+def position_of_chosen_key(limits: Sequence[NamedLimit]) -> int | None:
     """Return which limit a ``concurrency_key`` is for: the first `Concurrency` that divides.
 
     ``None``: there is none, so a submission cannot choose a key.
     """
-    for position, limit in enumerate(limits):
-        if isinstance(limit, Concurrency) and limit.path.divides:
+    for position, named in enumerate(limits):
+        if isinstance(named.limit, Concurrency) and named.divides:
             return position
     return None
 
 
 def keys_to_store(
-    handler: str, limits: Sequence[Limit], job: KeyFields, chosen_key: str | None = None
+    limits: Sequence[NamedLimit], job: KeyFields, chosen_key: str | None = None
 ) -> bytes | None:
     """Return the keys that a job must store; ``None`` where its own fields give them all.
 
@@ -145,40 +193,40 @@ def keys_to_store(
     chosen = position_of_chosen_key(limits) if chosen_key is not None else None
     digest = None
     if chosen is not None:
-        digest = key_digest(limit_names(handler, limits)[chosen], chosen_key)
-    return _pack(handler, limits, job, chosen, digest)
+        digest = key_digest(limits[chosen].name, chosen_key)
+    return _pack(limits, job, chosen, digest)
 
 
 def keys_after_change(
-    handler: str, limits: Sequence[Limit], job: KeyFields, stored: bytes | None
+    limits: Sequence[NamedLimit], job: KeyFields, stored: bytes | None
 ) -> bytes | None:
     """Return what a job must store after a change of its payload. A chosen key stays."""
     keys = unpack_keys(stored) if stored is not None else None
-    if keys is None or keys.chosen is None or keys.fingerprint != _fingerprint(handler, limits):
-        return _pack(handler, limits, job, None, None)
-    return _pack(handler, limits, job, keys.chosen, keys.at(keys.chosen))
+    if keys is None or keys.chosen is None or keys.fingerprint != _fingerprint(limits):
+        return _pack(limits, job, None, None)
+    return _pack(limits, job, keys.chosen, keys.at(keys.chosen))
 
 
 def _pack(
-    handler: str,
-    limits: Sequence[Limit],
+    limits: Sequence[NamedLimit],
     job: KeyFields,
     chosen: int | None,
     chosen_digest: bytes | None,
 ) -> bytes | None:
     digests = []
-    for position, (name, limit) in enumerate(_named(handler, limits)):
+    for position, named in enumerate(limits):
+        path = named.path
         if position == chosen and chosen_digest is not None:
             digests.append((position, chosen_digest))
-        elif limit.path.source is KeySource.PAYLOAD:
-            digests.append((position, key_digest(name, limit.path.value_of(job))))
+        elif path.source is KeySource.PAYLOAD:
+            digests.append((position, key_digest(named.name, path.value_of(job))))
     if not digests:
         return None
-    return StoredKeys(tuple(digests), _fingerprint(handler, limits), chosen).packed()
+    return StoredKeys(tuple(digests), _fingerprint(limits), chosen).packed()
 
 
 def limits_of(
-    handler: str, limits: Sequence[Limit], job: KeyFields, stored: bytes | None
+    limits: Sequence[NamedLimit], job: KeyFields, stored: bytes | None
 ) -> tuple[JobLimit, ...]:
     """Return the limits of a job in the one order of the installation.
 
@@ -186,24 +234,24 @@ def limits_of(
     it was submitted before a deployment added the limit.
     """
     keys = unpack_keys(stored) if stored is not None else None
-    if keys is not None and keys.fingerprint != _fingerprint(handler, limits):
+    if keys is not None and keys.fingerprint != _fingerprint(limits):
         keys = None
     found = []
-    for position, (name, limit) in enumerate(_named(handler, limits)):
-        digest, path = keys.at(position) if keys is not None else None, limit.path
+    for position, named in enumerate(limits):
+        digest, path = keys.at(position) if keys is not None else None, named.path
         text: str | None = None
         if digest is None:
             value: Any = path.value_of(job)
-            digest, text = path.digest(name, value), path.text(value)
+            digest, text = path.digest(named.name, value), path.text(value)
         found.append(
             JobLimit(
-                name=name,
+                name=named.name,
                 position=position,
-                limit=limit,
+                limit=named.limit,
                 digest=digest,
-                divides=path.divides,
+                divides=named.divides,
                 text=text,
-                cost=_cost_of(limit, job),
+                cost=_cost_of(named.limit, job),
             )
         )
     return in_order(found)
@@ -258,11 +306,7 @@ def _cost_of(limit: Limit, job: KeyFields) -> float:
     return min(max(cost, MIN_COST), MAX_COST)
 
 
-def _named(handler: str, limits: Sequence[Limit]) -> list[tuple[str, Limit]]:
-    return list(zip(limit_names(handler, limits), limits, strict=True))
-
-
-def _fingerprint(handler: str, limits: Sequence[Limit]) -> int:
+def _fingerprint(limits: Sequence[NamedLimit]) -> int:
     """Return one byte that tells the keys of these limits from those of others."""
-    declared = [part for name, limit in _named(handler, limits) for part in (name, limit.key)]
+    declared = [part for named in limits for part in (named.name, named.key)]
     return digest10("keys", *declared)[0]

@@ -28,7 +28,6 @@ PAID_FOR = timedelta(seconds=5)
 
 _SECOND = 1_000_000
 _MS = 1_000
-_EARLY = EARLY_START // timedelta(microseconds=1)
 _LONGEST = LONGEST_WAIT // timedelta(microseconds=1)
 
 
@@ -85,15 +84,23 @@ class Bounds:
     """The line may be at most this for a reservation."""
 
 
-def bounds_at(now: datetime, pace: Pace, expires_at: datetime | None = None) -> Bounds:
-    """Return the bounds at an instant, for a job that expires at ``expires_at``."""
+def bounds_at(
+    now: datetime,
+    pace: Pace,
+    expires_at: datetime | None = None,
+    early: timedelta = EARLY_START,
+) -> Bounds:
+    """Return the bounds at an instant, for a job that expires at ``expires_at``.
+
+    ``early``: how close a start must be to be waited for, instead of a reservation.
+    """
     instant = to_ms(now) * _MS
     latest = instant + _LONGEST
     if expires_at is not None:
         latest = min(latest, to_ms(expires_at) * _MS)
     return Bounds(
         now=instant,
-        admits=instant + pace.tolerance_us + _EARLY,
+        admits=instant + pace.tolerance_us + early // timedelta(microseconds=1),
         reserves=latest + pace.tolerance_us,
     )
 

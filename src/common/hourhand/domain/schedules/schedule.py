@@ -165,6 +165,8 @@ class ScheduleEventKind(StrEnum):
     DELETED = "D"
     CHANGED = "C"
     """Of a handler: the numbers of one of its limits."""
+    FREED = "F"
+    """Of a handler: the slot that a DEAD job kept of one of its limits."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

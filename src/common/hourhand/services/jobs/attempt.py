@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any, TypeAlias
 
 from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.jobs.job import Attempt, Content, ErrorInfo, Job, Outcome, Progress
@@ -19,10 +20,11 @@ from hourhand.domain.jobs.transitions import (
     keep_after_end,
     retry_later,
 )
+from hourhand.domain.jobs.waiting import ReservedStart
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import ceil_seconds
 from hourhand.ports.clock import Clock
-from hourhand.ports.handler_runner import Finished
+from hourhand.ports.handler_runner import Finished, TakenStart
 from hourhand.ports.job_store import Applied, JobStore, Refused, WriteResult
 from hourhand.ports.queues import Delivery, Queues
 from hourhand.ports.randomness import Randomness
@@ -34,10 +36,19 @@ from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_unti
 from hourhand.services.jobs.recovery import RecoveryService
 from hourhand.services.optional import log_newer
 
+MAX_RESERVED_STARTS = 3
+"""Start times that a handler may keep until its next attempt; each takes 30 bytes of the job."""
+
 HAND_BACK_DELAY = timedelta(seconds=10)
 """Longer than a process may take to end: until then a handler that is stuck, or whose job was
 handed back for its sake, may still run. The runtime ends the process in 8 s by a timer that no call
 can hold up; two clocks may differ by less than the rest (ADR 22)."""
+
+
+TakeJobStart: TypeAlias = Callable[
+    [Job, str, float, timedelta, dict[str, ReservedStart]], TakenStart
+]
+"""Takes a start for the handler of a job; see `TakeStart`. It uses and adds reservations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +72,7 @@ class AttemptTools:
     timings: Timings
     telemetry: Telemetry
     ids: DerivedIds
+    take_job_start: TakeJobStart
 
 
 @dataclass(slots=True)
@@ -77,9 +89,11 @@ class RunningAttempt:
     worker: str
     progress: Progress | None = field(default=None)
     lease_ends_at: float = field(init=False)
+    _reserved: dict[str, ReservedStart] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Read how much of the lease is left."""
+        """Read how much of the lease is left, and which starts the handler has reserved."""
+        self._reserved = {one.limit: one for one in self.job.reserved_starts}
         clock_read_at = self.tools.clock.monotonic()
         self.lease_ends_at = self._lease_end(clock_read_at, self.tools.clock.now())
 
@@ -121,6 +135,10 @@ class RunningAttempt:
             has_lease = self.job.lease_until is not None and now < self.job.lease_until
             return "alive" if has_lease else "lost"
         return "alive" if self.job.cancel_requested_at is None else "cancelled"
+
+    def take_start(self, name: str, cost: float, longest: timedelta) -> TakenStart:
+        """Take a start of a rate limit; see the port `Pulse`."""
+        return self.tools.take_job_start(self.job, name, cost, longest, self._reserved)
 
     def finish(self, finished: Finished, payload_text: str) -> bool:
         """Commit how the handler's run ended; whether it was still ours to commit."""
@@ -220,9 +238,11 @@ class RunningAttempt:
         runs_at = max(tools.clock.now() + delay, job.due_at or job.run_at)
         # The sweep, which renews payloads, may not read this job before the wait is over.
         kept_until = tools.contents.renew_payload(job, runs_at, tools.timings)
-        build = partial(
-            retry_later, outcome=finished.outcome, reason=reason, payload_kept_until=kept_until
-        )
+        sets: dict[str, Any] = {"payload_kept_until": kept_until} if kept_until else {}
+        reserved = tuple(self._reserved.values())[-MAX_RESERVED_STARTS:]
+        if reserved != job.reserved_starts:
+            sets["reserved_starts"] = reserved
+        build = partial(retry_later, outcome=finished.outcome, reason=reason, sets=sets)
         result = tools.due.move(job, delay, build, self.worker, follows_up=not finished.still_runs)
         if isinstance(result, Refused):
             return self._stopped_instead(result, reason, finished)

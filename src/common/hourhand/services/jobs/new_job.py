@@ -6,12 +6,12 @@ Each field is taken from the submission, else from the handler's ``@job``, else 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
-from hourhand.domain.errors import FieldError, InvalidInput, NoKeyedLimit
+from hourhand.domain.errors import FieldError, InvalidInput, NoKeyedLimit, did_you_mean
 from hourhand.domain.ids import trace_id_for
 from hourhand.domain.jobs.job import (
     Content,
@@ -23,11 +23,19 @@ from hourhand.domain.jobs.job import (
     Priority,
 )
 from hourhand.domain.jobs.retry import RetryPolicy
-from hourhand.domain.limits.job_limits import keys_to_store, position_of_chosen_key
+from hourhand.domain.jobs.waiting import ChosenLimit
+from hourhand.domain.limits.job_limits import (
+    NamedLimit,
+    keys_to_store,
+    limits_chosen,
+    limits_of_handler,
+    position_of_chosen_key,
+    shared_limits,
+)
 from hourhand.domain.limits.keys import KeyFields
 from hourhand.domain.schedules.schedule import RetryChanges
 from hourhand.domain.times import floor_ms
-from hourhand.ports.handler_directory import HandlerInfo
+from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
 
 if TYPE_CHECKING:
     from hourhand.api.requests import JobSubmission, RetryInput
@@ -40,6 +48,9 @@ from hourhand.ports.randomness import Randomness
 
 OLDEST_RUN_AT = timedelta(days=1)
 LATEST_RUN_AT = datetime(2201, 1, 1, tzinfo=UTC)
+NAMED_LIMITS = 20
+"""How many shared limits an error names."""
+
 DEFAULT_TIMEOUT_SECONDS = 300
 DEFAULT_RETENTION_SECONDS = 7 * 86_400
 
@@ -127,19 +138,47 @@ def key_fields(tenant: str | None, tags: Mapping[str, str], payload_text: str) -
     return KeyFields(tenant=tenant, tags=tags, payload=lambda: json.loads(payload_text))
 
 
-def resolve_limit_keys(request: JobSubmission, handler: HandlerInfo) -> bytes | None:
+def named_limits(
+    handlers: HandlerDirectory, handler: str, chosen: Sequence[ChosenLimit] | None
+) -> tuple[NamedLimit, ...]:
+    """Return the limits of a job: those that its submission chose, else those of its handler."""
+    if chosen is not None:
+        return limits_chosen(chosen, shared_limits(info.limits for info in handlers.all()))
+    info = handlers.find(handler)
+    return limits_of_handler(info.name, info.limits) if info is not None else ()
+
+
+def require_shared_limits(request: JobSubmission, handlers: HandlerDirectory) -> None:
+    """Refuse a submission that names a limit which no handler shares; name those that exist."""
+    if request.limits is None:
+        return
+    known = list(shared_limits(info.limits for info in handlers.all()))
+    unknown = {n: one.name for n, one in enumerate(request.limits) if one.name not in known}
+    if not unknown:
+        return
+    listed = f"Shared limits: {', '.join(known[:NAMED_LIMITS]) or 'none'}"
+    problems = []
+    for position, name in unknown.items():
+        sentences = ("is no shared limit.", did_you_mean(name, known), listed)
+        message = " ".join(filter(None, sentences))
+        problems.append(FieldError(f"limits[{position}].name", message))
+    names = ", ".join(map(repr, unknown.values()))
+    raise InvalidInput(f"There is no shared limit {names}. {listed}.", errors=tuple(problems))
+
+
+def resolve_limit_keys(request: JobSubmission, limits: Sequence[NamedLimit]) -> bytes | None:
     """Return the keys of limits that the job stores. Raises `NoKeyedLimit`."""
-    if request.concurrency_key is not None and position_of_chosen_key(handler.limits) is None:
+    if request.concurrency_key is not None and position_of_chosen_key(limits) is None:
         problem = FieldError(
             "concurrency_key",
-            f"cannot be given: the handler {handler.name} has no Concurrency limit whose key is "
+            f"cannot be given: the handler {request.handler} has no Concurrency limit whose key is "
             "tenant, tags.<name> or payload.<field>",
         )
         raise NoKeyedLimit(errors=(problem,))
-    if not handler.limits:
+    if not limits:
         return None
     fields = key_fields(request.tenant, request.tags, request.payload_text)
-    return keys_to_store(handler.name, handler.limits, fields, request.concurrency_key)
+    return keys_to_store(limits, fields, request.concurrency_key)
 
 
 def resolve_run_at(run_at: datetime | None, delay_seconds: float | None, now: datetime) -> datetime:
@@ -197,6 +236,7 @@ def build_job(request: JobSubmission, draft: Draft) -> Job:
         body_hash=request.body_hash if has_callers_name(request) or draft.unique_key else None,
         tenant=request.tenant,
         tags=request.tags,
+        limits=request.chosen_limits,
         limit_keys=draft.limit_keys,
         unique_key=draft.unique_key,
         history=(submitted,),

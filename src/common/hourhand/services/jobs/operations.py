@@ -39,6 +39,7 @@ from hourhand.services.jobs.new_job import (
     PayloadCheck,
     accept_any,
     key_fields,
+    named_limits,
     require_expiry_after,
     resolve_run_at,
 )
@@ -242,11 +243,11 @@ class OperationsService:
 
     def _changed_keys(self, job: Job, payload_text: str) -> dict[str, Any]:
         """Return the keys of the job's limits, if a new payload changes them."""
-        handler = self.handlers.find(job.handler)
-        if handler is None:
+        if self.handlers.find(job.handler) is None:
             return {}
+        limits = named_limits(self.handlers, job.handler, job.limits)
         fields = key_fields(job.tenant, job.tags, payload_text)
-        keys = keys_after_change(handler.name, handler.limits, fields, job.limit_keys)
+        keys = keys_after_change(limits, fields, job.limit_keys)
         return {} if keys == job.limit_keys else {"limit_keys": keys}
 
     def _keep_objects(self, redriven: Job) -> None:

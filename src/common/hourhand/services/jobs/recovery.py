@@ -53,8 +53,8 @@ class RecoveryService:
     timings: Timings
     telemetry: Telemetry
     waiters: WaiterRecords
+    release_slots: Callable[[Job, Job], None]
     pause_schedule: Callable[[Job], None] | None = None
-    release_slots: Callable[[Job, Job], None] | None = None
 
     def recover_lost(self, job: Job, actor: str) -> bool:
         """End the attempt of a RUNNING job whose lease expired; whether it was ours to end."""
@@ -136,9 +136,8 @@ class RecoveryService:
             case OutboxTask.SEND_DEAD_LETTER:
                 self._send_dead_letter(details)
             case OutboxTask.RELEASE_SLOTS:
-                if self.release_slots is not None:
-                    # As it will be: the schedule is paused that was to be paused first.
-                    self.release_slots(job, replace(job, due_at=None))
+                # As it will be: the schedule is paused that was to be paused first.
+                self.release_slots(job, replace(job, due_at=None))
             case OutboxTask.MARK_OBJECTS:
                 keep_until = job.keep_until or self.clock.now() + keep_after_end(job)
                 self.contents.mark_finished(job, keep_until)

@@ -36,7 +36,9 @@ from hourhand.services.jobs.new_job import (
     build_job,
     has_callers_name,
     key_fields,
+    named_limits,
     require_expiry_after,
+    require_shared_limits,
     resolve_limit_keys,
     resolve_policies,
     resolve_run_at,
@@ -253,7 +255,9 @@ class SubmissionService:
         run_at = resolve_run_at(request.run_at, request.delay_seconds, now)
         require_expiry_after(request.expires_at, run_at, now)
         policies = resolve_policies(request, handler)
-        limit_keys = resolve_limit_keys(request, handler)
+        require_shared_limits(request, self.handlers)
+        limits = named_limits(self.handlers, handler.name, request.chosen_limits)
+        limit_keys = resolve_limit_keys(request, limits)
         kept_until = payload_kept_until(run_at, policies.retention_seconds, self.timings)
         payload = self.contents.keep_payload(job_id, request.payload_text, kept_until)
         return Draft(

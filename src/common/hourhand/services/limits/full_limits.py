@@ -20,6 +20,7 @@ from hourhand.ports.job_store import Applied
 from hourhand.services.jobs.execution import Deferred, tell_cancelled
 from hourhand.services.jobs.recovery import RecoveryService
 from hourhand.services.limits.slot_tables import Slots, SlotTables
+from hourhand.services.limits.wait_queues import is_parked_for
 
 LIMIT_REASON = "limit"
 """Why a job was cancelled that found a limit full, as its history says."""
@@ -137,12 +138,16 @@ class FullLimits:
 
     def _is_crowded(self, queue: Slots, job: Job, max_waiting: int) -> bool:
         """Whether as many jobs wait as may. Jobs that come at the same time may exceed it."""
-        if job.waits_for is not None or self.tables.count_waiting(queue, max_waiting) < max_waiting:
+        if (
+            is_parked_for(queue.limit, job)
+            or self.tables.count_waiting(queue, max_waiting) < max_waiting
+        ):
             return False
         waiters = self.tables.view(queue, LOOKED_UP).waiters
         found = self.tables.jobs.get_many([waiter.job_id for waiter in waiters])
         for waiter in waiters:
-            if not _waits(found.get(waiter.job_id), waiter):
+            is_known = waiter.job_id not in found.newer
+            if is_known and not _waits(found.get(waiter.job_id), waiter):
                 self.tables.delete_waiter(queue, waiter)
         return self.tables.count_waiting(queue, max_waiting) >= max_waiting
 

@@ -6,19 +6,23 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from hourhand.domain.errors import did_you_mean
 from hourhand.domain.ids import is_json
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.waiting import WaitKind
-from hourhand.domain.limits.declarations import Limit, limit_names
+from hourhand.domain.limits.declarations import Limit, Rate
 from hourhand.domain.limits.job_limits import (
     JobLimit,
+    NamedLimit,
     in_order,
     limits_of,
     overlap_limit,
+    shared_limits,
     waits_for_group,
 )
-from hourhand.domain.limits.keys import KeyFields
+from hourhand.domain.limits.keys import InvalidLimit, KeyFields, KeySource
 from hourhand.ports.handler_directory import HandlerDirectory
+from hourhand.services.jobs.new_job import NAMED_LIMITS, named_limits
 from hourhand.services.jobs.payload_store import PayloadStore
 
 
@@ -38,32 +42,59 @@ class JobLimits:
 
         Raises `Unavailable` where a key is in a payload that could not be read.
         """
-        declared = self._declared(job)
-        if job.overlap is None:
-            return declared
-        return in_order((*declared, overlap_limit(job.overlap)))
+        named = named_limits(self.handlers, job.handler, job.limits)
+        found = limits_of(named, self._fields(job), job.limit_keys) if named else ()
+        return found if job.overlap is None else in_order((*found, overlap_limit(job.overlap)))
 
-    def _declared(self, job: Job) -> tuple[JobLimit, ...]:
-        info = self.handlers.find(job.handler)
-        if info is None or not info.limits:
-            return ()
-        fields = KeyFields(tenant=job.tenant, tags=job.tags, payload=lambda: self._payload(job))
-        return limits_of(info.name, info.limits, fields, job.limit_keys)
+    def shared(self, job: Job, name: str) -> JobLimit:
+        """Return the shared rate limit of this name as a job has it.
+
+        A job that has the limit keeps its key. Raises `InvalidLimit` for a name that is no shared
+        rate limit, and `Unavailable`.
+        """
+        shared = shared_limits(info.limits for info in self.handlers.all())
+        limit = shared.get(name)
+        if not isinstance(limit, Rate):
+            known = [each for each, one in shared.items() if isinstance(one, Rate)]
+            what = "is a concurrency limit, no rate limit" if limit else "is no shared rate limit"
+            listed = f"Shared rate limits: {', '.join(known[:NAMED_LIMITS]) or 'none'}."
+            sentences = (f"{name!r} {what}.", did_you_mean(name, known), listed)
+            raise InvalidLimit(" ".join(filter(None, sentences)))
+        own = next((one for one in self.of(job) if one.name == name), None)
+        if own is not None:
+            return own
+        (found,) = limits_of((NamedLimit(name, limit, limit.key),), self._fields(job), None)
+        return found
 
     def waited_for(self, job: Job) -> tuple[str, Limit] | None:
         """Return the limit for which a job is parked, with its name. Reads nothing.
 
-        ``None``: it is not parked for a slot, or its handler has that limit no longer.
+        ``None``: it is not parked for a slot, or that limit does not exist any more.
         """
         if job.overlap is not None and waits_for_group(job):
             limit = overlap_limit(job.overlap)
             return limit.name, limit.limit
-        waits_for, info = job.waits_for, self.handlers.find(job.handler)
-        if waits_for is None or waits_for.kind is not WaitKind.SLOT or info is None:
+        waits_for = job.waits_for
+        if waits_for is None or waits_for.kind is not WaitKind.SLOT:
             return None
-        named = zip(limit_names(info.name, info.limits), info.limits, strict=True)
-        by_position = {str(position): one for position, one in enumerate(named)}
+        named = named_limits(self.handlers, job.handler, job.limits)
+        by_position = {str(position): (one.name, one.limit) for position, one in enumerate(named)}
         return by_position.get(waits_for.limit)
+
+    def shown_key(self, job: Job, limit: JobLimit) -> str | None:
+        """Return the key of a job's limit as it is shown.
+
+        Of a key in the payload the job stores a digest, so the payload is read. ``None``: the limit
+        has a single key, or the submission chose the key. Raises `Unavailable`.
+        """
+        path = limit.limit.path
+        if limit.text is not None or path.source is not KeySource.PAYLOAD:
+            return limit.text
+        value = path.value_of(self._fields(job))
+        return path.text(value) if path.digest(limit.name, value) == limit.digest else None
+
+    def _fields(self, job: Job) -> KeyFields:
+        return KeyFields(tenant=job.tenant, tags=job.tags, payload=lambda: self._payload(job))
 
     def _payload(self, job: Job) -> Any:
         text = self.contents.read(job.id, job.payload)

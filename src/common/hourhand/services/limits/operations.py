@@ -14,6 +14,7 @@ from hourhand.domain.errors import (
     WrongState,
     did_you_mean,
 )
+from hourhand.domain.ids import digest10
 from hourhand.domain.jobs.history import shorten
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.jobs.pauses import events_of_handler
@@ -59,6 +60,9 @@ EVENT_NOTE_BYTES = 200
 GRANTED_AT_ONCE = 1_000
 """Waiting jobs that a change grants before it is answered; the sweep grants the others."""
 
+_FREED_SEQUENCES = 2**32
+"""Events of freed slots have no revision: above it, a digest distinguishes those of one instant."""
+
 GRANT_SECONDS = 15.0
 """A change must be answered before API Gateway's 30 seconds are over."""
 
@@ -70,6 +74,11 @@ class DeclaredLimit:
     name: str
     limit: Limit
     handlers: tuple[str, ...]
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether jobs may have different keys: a submission may give one to a shared limit."""
+        return self.limit.path.divides or self.limit.name is not None
 
     @property
     def number(self) -> int:
@@ -146,7 +155,7 @@ class LimitService:
         names = tuple(self._declared())
         after, has_changed = self._write(lambda known: known.changed(name, changes, names))
         if has_changed:
-            self._record(declared, after, str(changes), actor)
+            self._record_change(declared, after, str(changes), actor)
         override = after.limits.get(name, LimitOverride())
         self.telemetry.info(
             "The numbers of a limit were changed.",
@@ -164,7 +173,7 @@ class LimitService:
         before = self.overrides.fresh().limits.get(name, LimitOverride())
         after, has_changed = self._write(lambda known: known.without(name))
         if has_changed:
-            self._record(declared, after, "all numbers restored", actor)
+            self._record_change(declared, after, "all numbers restored", actor)
         self.telemetry.info("The numbers of a limit were restored.", limit=name, caller=actor)
         granted = self._grant(declared, before.keys)
         return self._whole(declared, None, after), granted
@@ -188,18 +197,33 @@ class LimitService:
                 f"Job {job_id} is {job.status}; only a DEAD job keeps a slot for good."
             )
         if self.queues.free(slots, job):
+            sequence = _FREED_SEQUENCES + int.from_bytes(digest10("freed", job_id)[:4])
+            self._record(
+                declared, ScheduleEventKind.FREED, sequence, f"the slot of {job_id}", actor
+            )
             self.telemetry.info("A slot was freed.", limit=name, job_id=job_id, caller=actor)
         return self._whole(declared, None, self.overrides.fresh())
 
-    def _record(
+    def _record_change(
         self, declared: DeclaredLimit, after: LimitOverrides, what: str, actor: str
+    ) -> None:
+        # The pauses of the handlers, which are kept in the same place, have even numbers.
+        sequence = 2 * after.revision + 1
+        self._record(declared, ScheduleEventKind.CHANGED, sequence, what, actor)
+
+    def _record(
+        self,
+        declared: DeclaredLimit,
+        kind: ScheduleEventKind,
+        sequence: int,
+        what: str,
+        actor: str,
     ) -> None:
         """Keep what a caller did, for the audit: with each handler that has the limit."""
         event = ScheduleEvent(
-            kind=ScheduleEventKind.CHANGED,
+            kind=kind,
             at=self.tables.clock.now(),
-            # The pauses of the handlers, which are kept in the same place, have even numbers.
-            sequence=2 * after.revision + 1,
+            sequence=sequence,
             actor=actor,
             note=shorten(f"{declared.name}: {what}", EVENT_NOTE_BYTES),
         )
@@ -228,13 +252,11 @@ class LimitService:
         clock = self.tables.clock
         deadline = clock.monotonic() + GRANT_SECONDS
         granted = 0
-        for digest in digests:
-            for slots in self._shards(declared, digest):
-                while granted < GRANTED_AT_ONCE and clock.monotonic() < deadline:
-                    more = self.queues.recheck(slots, across=True)
-                    granted += more
-                    if not more:
-                        break
+        for slots in [one for digest in digests for one in self._shards(declared, digest)]:
+            more = 1
+            while more and granted < GRANTED_AT_ONCE and clock.monotonic() < deadline:
+                more = self.queues.recheck(slots, across=True)
+                granted += more
         return granted
 
     def _summary(self, declared: DeclaredLimit, overrides: LimitOverrides) -> LimitReport:
@@ -251,15 +273,15 @@ class LimitService:
     ) -> LimitReport:
         report = self._plain(declared, overrides)
         sole = sole_digest(declared.name, declared.limit)
-        if sole is not None:
-            if key is not None:
+        if key is not None:
+            if not declared.has_keys:
                 problem = FieldError("key", "cannot be given: the limit has a single key")
                 raise InvalidInput(f"The limit {declared.name} has no keys.", errors=(problem,))
-            digests: tuple[bytes, ...] = (sole,)
-        elif key is None:
-            return report
-        else:
             digests = digests_of_key(declared.name, key)
+        elif sole is not None:
+            digests = (sole,)
+        else:
+            return report
         tables = [slots for digest in digests for slots in self._shards(declared, digest)]
         if not tables:
             limit = self._limit(declared, digests[0])
@@ -358,6 +380,6 @@ def _require_numbers(declared: DeclaredLimit, changes: LimitChanges) -> None:
     ]
     if problems:
         raise InvalidInput("The limit cannot have this number.", errors=tuple(problems))
-    if changes.keys and not declared.limit.path.divides:
+    if changes.keys and not declared.has_keys:
         problem = FieldError("overrides", "cannot be given: the limit has a single key")
         raise InvalidInput(f"The limit {declared.name} has no keys.", errors=(problem,))

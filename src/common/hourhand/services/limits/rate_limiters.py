@@ -96,15 +96,19 @@ class RateLimiters:
     overrides: KnownOverrides
 
     def of(self, limit: JobLimit, job: Job) -> Limiter | None:
-        """Return the limiter of a limit for a job; ``None`` for a limit that is no rate.
+        """Return the limiter of a limit for a job; ``None`` for one that does not count its start.
 
-        A rate that counts retries alone is none for a first attempt.
+        That is a limit which is no rate, a rate that counts retries alone, for a first attempt, and
+        one that counts only what handlers take.
         """
         rate = limit.limit
-        if not isinstance(rate, Rate) or (rate.on == "retry" and job.attempt == 0):
+        if not isinstance(rate, Rate) or rate.on == "take":
             return None
-        count = self.overrides.max_of(limit, rate.count)
-        rate = replace(rate, count=count)
+        return None if rate.on == "retry" and job.attempt == 0 else self.limiter(limit, rate, job)
+
+    def limiter(self, limit: JobLimit, rate: Rate, job: Job) -> Limiter:
+        """Return the limiter of a rate for a job, whatever the rate counts."""
+        rate = replace(rate, count=self.overrides.max_of(limit, rate.count))
         shard = int.from_bytes(digest10("rate shard", job.id)) % rate_shards(rate)
         pace = pace_of(rate)
         return Limiter(limit, rate, rate_key(limit.digest16, shard), pace, pace.taking(limit.cost))
@@ -114,40 +118,44 @@ class RateLimiters:
         item = self.side_items.read_item(limiter.key, is_consistent=False)
         return limiter.has_line(read_state(item), bounds_at(self.clock.now(), limiter.pace))
 
-    def start(self, limiter: Limiter, job: Job) -> Given:
+    def start(self, limiter: Limiter, job: Job, early: timedelta = EARLY_START) -> Given:
         """Start a job that has reserved nothing; if a line came up, reserve a start time.
 
-        Raises `TooFar` and `Crowded`.
+        ``early``: how close a start is that is waited for. Raises `TooFar` and `Crowded`.
         """
         decide = start_write if limiter.windows is None else limiter.windows.start_write
-        return self._write(limiter, job, decide, is_bound=True)
+        return self._write(limiter, job, decide, early, is_bound=True)
 
     def reserve(self, limiter: Limiter, job: Job) -> Given:
         """Reserve a start time for a job. Raises `TooFar` and `Crowded`."""
         decide = reserve_write if limiter.windows is None else limiter.windows.reserve_write
-        return self._write(limiter, job, decide, is_bound=True)
+        return self._write(limiter, job, decide, EARLY_START, is_bound=True)
 
-    def pass_gate(self, limiter: Limiter, job: Job) -> Given:
+    def pass_gate(self, limiter: Limiter, job: Job, early: timedelta = EARLY_START) -> Given:
         """Let a job pass that came back at its start time, or send it back. Raises `Crowded`."""
         decide = gate_write if limiter.windows is None else limiter.windows.gate_write
-        return self._write(limiter, job, decide)
+        return self._write(limiter, job, decide, early)
 
     def hold(self, limiter: Limiter, until: datetime) -> None:
-        """Let no job start before ``until``. One that other jobs move meanwhile is left."""
+        """Let no job start before ``until``. Raises `Crowded`."""
+        # The gate lets jobs start a burst before it: so much further it must move.
+        held = until + timedelta(microseconds=limiter.pace.tolerance_us) + EARLY_START
         state = read_state(self.side_items.read_item(limiter.key))
         for _ in range(MAX_RACES):
-            # The gate lets jobs start a burst before it: so much further it must move.
-            held = until + timedelta(microseconds=limiter.pace.tolerance_us) + EARLY_START
             update = hold_write(limiter.key, state, held, self.clock.now())
             if update is None:
                 return
-            made = self.side_items.write_item(update)
-            if made.is_applied:
-                return
-            state = read_state(made.item)
+            state = read_state(self.side_items.write_item(update).item)
+        raise Crowded
 
     def _write(
-        self, limiter: Limiter, job: Job, decide: Decide, *, is_bound: bool = False
+        self,
+        limiter: Limiter,
+        job: Job,
+        decide: Decide,
+        early: timedelta,
+        *,
+        is_bound: bool = False,
     ) -> Given:
         """Make the write that ``decide`` returns for the state as it stands.
 
@@ -156,7 +164,7 @@ class RateLimiters:
         state = read_state(self.side_items.read_item(limiter.key))
         for _ in range(MAX_RACES):
             now = self.clock.now()
-            bounds = bounds_at(now, limiter.pace, job.expires_at)
+            bounds = bounds_at(now, limiter.pace, job.expires_at, early)
             if is_bound and is_too_far(state, bounds):
                 raise TooFar
             write = decide(limiter.key, state, limiter.cost_us, bounds, now)

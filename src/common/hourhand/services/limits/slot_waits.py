@@ -44,7 +44,7 @@ class SlotWaits:
         return Waiting(
             kind=WaitKind.SLOT,
             limit=limit.name if limit.overlap is None else None,
-            key=limit.text,
+            key=self.limits.shown_key(job, limit),
             since=job.enqueued_at,
             position=self._position(slots, job),
             max_running=slots.max,

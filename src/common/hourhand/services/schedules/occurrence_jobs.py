@@ -17,7 +17,7 @@ from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.ids import trace_id_for
 from hourhand.domain.jobs.job import Content, EventKind, HistoryEvent, Job, JobStatus
 from hourhand.domain.jobs.transitions import change, redrive
-from hourhand.domain.limits.job_limits import keys_to_store
+from hourhand.domain.limits.job_limits import keys_to_store, limits_of_handler
 from hourhand.domain.schedules.occurrences import OccurrenceOrder
 from hourhand.domain.schedules.schedule import (
     INCLUDED_AGAIN,
@@ -104,7 +104,7 @@ class OccurrenceJobs:
         handler = self._handler(schedule.id, definition.handler)
         policies = resolve_policies(definition, handler)
         fields = key_fields(definition.tenant, definition.tags, definition.payload_text)
-        keys = keys_to_store(handler.name, handler.limits, fields)
+        keys = keys_to_store(limits_of_handler(handler.name, handler.limits), fields)
         return [self._make(schedule, definition, policies, keys, o, now, actor) for o in orders]
 
     def send(self, made: Sequence[tuple[Job, bool]], actor: str) -> None:

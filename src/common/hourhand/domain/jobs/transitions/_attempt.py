@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -194,14 +195,13 @@ def retry_later(
     reason: str,
     entry: Entry,
     sends_now: bool,
-    payload_kept_until: datetime | None = None,
+    sets: Mapping[str, Any] | None = None,
 ) -> Transition:
     """The attempt is over and another is allowed; a snooze does not use the attempt up.
 
     ``entry`` never lies in an older bucket than the job's own: the sweep may have passed it.
-    ``payload_kept_until``: given where the payload beside the job was renewed for this wait.
+    ``sets``: what else changes, such as until when the payload beside the job is kept.
     """
-    renewed = {"payload_kept_until": payload_kept_until} if payload_kept_until else {}
     failure = {} if outcome is Outcome.SNOOZED else failed(reason)
     kind = _END_EVENTS[outcome]
     move = Transition(
@@ -211,7 +211,7 @@ def retry_later(
         expect={**owned(job), "not_cancelled": Absent("cancel_requested_at")},
         sets={
             **cleared(*LEASE_FIELDS, "progress"),
-            **renewed,
+            **(sets or {}),
             **failure,
             "generation": job.generation + 1,
             "enqueued_at": now if sends_now else None,
