@@ -115,7 +115,9 @@ def test_a_job_that_waits_for_a_slot_when_its_schedule_is_paused_does_not_run() 
         world.deliver()
         world.advance(1)
         now = world.clock.now()
-        put_schedule(world, revision=2, paused_at=now, effective_from=now)
+        # Their times came before the pause, as far as the schedule knows.
+        later = now + timedelta(hours=1)
+        put_schedule(world, revision=2, paused_at=now, effective_from=later)
         return succeed(job, pulse)
 
     world.handle(delivery, run_beside_a_pause)

@@ -71,14 +71,18 @@ class RuleOfLimits:
         handler = self._handlers.find(candidate.message.handler)
         declared = handler.limits if handler is not None else ()
         has_one = any(isinstance(one, self._kind) for one in declared)
-        if not has_one and not candidate.message.has_limits:
-            needs_slot = self._kind is Concurrency and candidate.message.needs_admission
-            job = candidate.job() if needs_slot else None
-            if job is None or job.overlap is None:
-                return None
+        if not (has_one or candidate.message.has_limits or self._is_of_group(candidate)):
+            return None
         if self._rule is None:
             self._rule = self._make()
         return self._rule.admit(candidate)
+
+    def _is_of_group(self, candidate: Candidate) -> bool:
+        """Whether this is the rule of slots, and the job needs one of its group."""
+        if self._kind is not Concurrency or not candidate.message.needs_admission:
+            return False
+        job = candidate.job()
+        return job is not None and job.overlap is not None
 
 
 class Wiring:
@@ -191,8 +195,9 @@ class Wiring:
 
     def _has_limits(self, job: Job) -> bool:
         handler = self.adapters.handlers.find(job.handler)
-        has_own = job.overlap is not None or job.limits is not None
-        return has_own or (handler is not None and bool(handler.limits))
+        if job.overlap is not None or job.limits is not None:
+            return True
+        return handler is not None and bool(handler.limits)
 
     def limits_rule(self, worker: str) -> StartRule:
         """Return the rule of concurrency limits of a worker."""

@@ -138,8 +138,10 @@ class FullLimits:
 
     def _is_crowded(self, queue: Slots, job: Job, max_waiting: int) -> bool:
         """Whether as many jobs wait as may. Jobs that come at the same time may exceed it."""
-        is_among_them = is_parked_for(queue.limit, job)
-        if is_among_them or self.tables.count_waiting(queue, max_waiting) < max_waiting:
+        if (
+            is_parked_for(queue.limit, job)
+            or self.tables.count_waiting(queue, max_waiting) < max_waiting
+        ):
             return False
         waiters = self.tables.view(queue, LOOKED_UP).waiters
         found = self.tables.jobs.get_many([waiter.job_id for waiter in waiters])

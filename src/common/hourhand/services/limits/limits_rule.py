@@ -188,7 +188,7 @@ class LimitsRule:
         waited = self._wait_in(queue, job, rank)
         if slots.concurrency.on_full is OnFull.CANCEL_RUNNING:
             if waited == Deferred() and not waits_in_any_case(job):
-                # Whoever was admitted before this job waits holds its slot by now.
+                # A job that was admitted before this one waited holds its slot by now.
                 self.full.stop_older(queue, job)
                 waited = self._recheck(queue, job)
             self.full.cancel_beyond(queue)
