@@ -142,6 +142,12 @@ CASES = (
         ),
     ),
     Case(builder="claim", ordinary=a_sent_job(), build=_claim),
+    Case(builder="claim", variant="of a debounced job", ordinary=a_debounced_job(), build=_claim),
+    Case(
+        builder="debounce",
+        ordinary=a_debounced_job(),
+        build=lambda job: transitions.debounce(job, sets={"run_at": after(10)}),
+    ),
     Case(builder="take_over", ordinary=an_abandoned_job(), build=_take_over),
     Case(
         builder="heartbeat",

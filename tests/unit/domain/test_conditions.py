@@ -36,6 +36,8 @@ CONDITIONS = {
     "park of an unsent job": {"status", "generation", "last_sent_as_read"},
     "unpark": {"status", "generation", "parked_as_read"},
     "claim": {"status", "due", *STARTABLE},
+    "claim of a debounced job": {"status", "due", "quiet", *STARTABLE},
+    "debounce": {"status", "generation", "not_begun", "newest_as_read"},
     "take_over": {*LEASE, *STARTABLE, "may_run_again"},
     "heartbeat": {*OWNER, "extends_lease"},
     "complete": OWNER,
