@@ -27,7 +27,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.fixture(scope="session")
 def assemblies() -> Iterator[Mapping[int, Path]]:
-    """What is deployed, in both rounds, and what it is updated to: new handlers and a flag."""
+    """What is deployed, in every round, and what it is updated to: new handlers and a flag."""
     assert CDK.exists(), f"{CDK} is not there: run make e2e"
     with tempfile.TemporaryDirectory(prefix="hourhand-e2e-") as folder:
         yield {

@@ -53,6 +53,7 @@ class FakePulse:
         self.answers = list(answers) or ["alive"]
         self.progress: list[Progress | None] = []
         self.has_beaten = threading.Event()
+        self.taken: list[tuple[str, float, timedelta]] = []
         self.lease_ends_at = math.inf
 
     @property
@@ -68,7 +69,8 @@ class FakePulse:
         return answer
 
     def take_start(self, name: str, cost: float, longest: timedelta) -> TakenStart:
-        return TakenStart(is_start=True, wait=timedelta(0))
+        self.taken.append((name, cost, longest))
+        return TakenStart(is_start=False, wait=timedelta(hours=1))
 
 
 @dataclass

@@ -207,6 +207,20 @@ def test_a_snooze_is_no_failure() -> None:
     assert finished == Finished(outcome=Outcome.SNOOZED, retry_after=timedelta(minutes=5))
 
 
+def test_a_handler_that_finds_a_rate_used_up_runs_again_when_its_start_comes() -> None:
+    pulse = FakePulse()
+
+    async def call(ctx: JobContext) -> None:
+        await ctx.limit("api").take_async(cost=2, max_wait=0.5)
+
+    finished = OneRun().run(call, pulse=pulse)
+    assert (finished.outcome, finished.retry_after) == (Outcome.SNOOZED, timedelta(hours=1))
+    assert finished.reason == "the rate of api is reached"
+    [(name, cost, longest)] = pulse.taken
+    assert (name, cost) == ("api", 2)
+    assert timedelta(0) < longest <= timedelta(seconds=0.5)
+
+
 def test_a_payload_that_does_not_fit_can_never_succeed() -> None:
     def greet(ctx: JobContext, payload: Person) -> None:
         raise AssertionError("must not be called")

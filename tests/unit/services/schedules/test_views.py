@@ -88,3 +88,12 @@ def test_a_view_shows_the_backfills_that_are_there_and_a_paused_one_fires_not(
     view = world.api.schedule_views.get("s")
     assert view.backfills == (backfill,)
     assert view.next_occurrence is None
+
+
+def test_a_schedule_is_of_the_tenant_that_put_it_also_after_its_deletion(world: World) -> None:
+    views = world.api.schedule_views
+    assert not views.is_of_tenant("s", "acme")
+    put(world, tenant="acme")
+    world.delete_schedule("s")
+    assert views.is_of_tenant("s", "acme")
+    assert not views.is_of_tenant("s", "other")
