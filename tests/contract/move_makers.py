@@ -157,7 +157,7 @@ def change(job: Job, now: datetime) -> Transition:
 
 def debounce(job: Job, now: datetime) -> Transition:
     return transitions.debounce(
-        job, sets={"run_at": now + 10 * SECOND, "payload": make_content('"the newest"')}
+        job, sets={"run_at": now + 10 * SECOND, "payload": Content(size_bytes=8, text='"newest"')}
     )
 
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from hourhand.api.requests import JobPatch
     from hourhand.api.routing import Services
     from hourhand.domain.jobs.job import Job
-    from hourhand.services.jobs.debounce_rule import DebounceRule
     from hourhand.services.jobs.execution import ExecutionService
     from hourhand.services.ticks.shards import ShardingService
     from hourhand.services.ticks.tick import SchedulingService
@@ -210,6 +209,7 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     from hourhand.handlers import load_handlers
     from hourhand.services.groups.admission import OccurrenceRule
     from hourhand.services.jobs.attempt import AttemptTools
+    from hourhand.services.jobs.debounce_rule import DebounceRule
     from hourhand.services.jobs.execution import ExecutionService
     from hourhand.services.jobs.keyed_execution import IdempotencyGuard
     from hourhand.services.jobs.pause_rule import PauseRule

@@ -217,9 +217,9 @@ class Job:
     `hourhand.domain.limits.job_limits`. ``slot_shards``: in which shards the last claim found its
     slots, see `hourhand.domain.limits.shards`. ``unique_key``: the digest of its unique key, and
     its incarnation, see `hourhand.domain.limits.unique_keys`. ``debounces``: how many submissions
-    of its key moved the ``run_at`` of a debounced job; ``due_at`` stays as it is. ``pauses_schedule``:
-    its schedule is paused should it end DEAD. ``discarded_at``: when a person acknowledged that a
-    DEAD job needs no further work, with the ``discard_note``.
+    of its key moved the ``run_at`` of a debounced job, whose ``due_at`` stays as it is.
+    ``pauses_schedule``: its schedule is paused should it end DEAD. ``discarded_at``: when a person
+    acknowledged that a DEAD job needs no further work, with the ``discard_note``.
     ``waits_for``: what a job that has not started waits for beside its time. A job that waits for a
     slot is parked: it has no message, and ``enqueued_at`` is when it was parked. ``reservation``:
     the start time that it got from its rate limits. ``reserved_starts``: those that its handler got
