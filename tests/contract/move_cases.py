@@ -426,7 +426,6 @@ CASES = (
         given=lambda now: {"debounces": 3},
         breaks={
             "generation": NEXT_GENERATION,
-            "not_begun": stored(token=1),
             "newest_as_read": stored(debounces=4),
         },
         leaves_a_trace=False,

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from hourhand.api.routing import Services
 from hourhand.domain.ids import canonical_json
-from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.transitions import Transition
+from hourhand.ports.job_store import WriteResult
+from hourhand.testing import Faults
 from tests.scenarios.grid import Points, at_every_point, beside_every_call, play
-from tests.scenarios.unique import DEBOUNCED, NEWEST, check_unique
+from tests.scenarios.unique import DAY, DEBOUNCED, NEWEST, check_unique, debounced_world
 from tests.scenarios.work import Work, crashes, lost_answers, throttles
 from tests.world.checks import check_world
+from tests.world.runs import fail, succeed
 from tests.world.world import World
 
 each_work = pytest.mark.parametrize("work", DEBOUNCED, ids=lambda work: work.name)
@@ -75,3 +82,99 @@ def test_a_submission_beside_an_operation_is_not_lost(operation: str) -> None:
             assert world.runs[-1].payload_text == canonical_json(NEWEST)
 
     beside_every_call(DEBOUNCED[0], operate, check_ran, minutes=30)
+
+
+# --- two at once ---
+
+
+def edit(world: World, number: int, *, by: Services | None = None) -> Job:
+    return world.submit(by=by, payload={**DAY, "n": number})
+
+
+def ran(world: World) -> list[int]:
+    return [json.loads(run.payload_text)["n"] for run in world.runs]
+
+
+def test_a_submission_between_the_check_and_the_claim_is_not_lost() -> None:
+    world = debounced_world()
+    edit(world, 1)
+    world.advance(10)
+    faults = Faults().interrupt("jobs.transition", lambda: edit(world, 2))
+    [delivery] = world.receive()
+    world.handle(delivery, succeed, world.process(faults).worker)
+    assert ran(world) == []
+    world.settle()
+    assert ran(world) == [2]
+
+
+def test_a_submission_as_the_job_is_moved_is_not_lost() -> None:
+    world = debounced_world()
+    edit(world, 1)
+    world.advance(9)
+    edit(world, 2)
+    world.advance(1)
+    faults = Faults().interrupt("jobs.transition", lambda: edit(world, 3))
+    [delivery] = world.receive()
+    world.handle(delivery, succeed, world.process(faults).worker)
+    world.settle()
+    assert ran(world) == [3]
+
+
+def test_of_two_submissions_at_once_one_comes_after_the_other() -> None:
+    world = debounced_world()
+    job = edit(world, 1)
+    faults = Faults().interrupt("jobs.transition", lambda: edit(world, 2))
+    edit(world, 3, by=world.process(faults).api)
+    assert world.job(job).debounces == 2
+    world.settle()
+    assert ran(world) == [3]
+
+
+def test_a_late_copy_of_an_older_submission_brings_no_older_payload_back() -> None:
+    world = debounced_world()
+    job = edit(world, 1)
+    real, moves = world.store.transition, list[Transition]()
+
+    def transition(move: Transition) -> WriteResult:
+        moves.append(move)
+        return real(move)
+
+    world.store.transition = transition  # type: ignore[method-assign]  # of this world alone
+    edit(world, 2)
+    edit(world, 3)
+    real(moves[0])
+    world.settle()
+    assert world.job(job).debounces == 2
+    assert ran(world) == [3]
+
+
+def test_a_job_that_was_cancelled_takes_no_submission() -> None:
+    world = debounced_world()
+    first = edit(world, 1)
+    faults = Faults().interrupt(
+        "jobs.transition", lambda: world.api.operations.cancel(first.id, actor="caller")
+    )
+    second = edit(world, 2, by=world.process(faults).api)
+    assert second.id != first.id
+    world.settle()
+    assert ran(world) == [2]
+
+
+def test_a_submission_that_comes_as_the_job_begins_is_not_lost() -> None:
+    world = debounced_world()
+    edit(world, 1)
+    world.advance(11)
+    faults = Faults().interrupt("jobs.transition", world.deliver)
+    edit(world, 2, by=world.process(faults).api)
+    world.settle()
+    assert ran(world) == [1, 2]
+
+
+def test_a_submission_that_comes_as_the_first_attempt_fails_is_a_job_of_its_own() -> None:
+    world = debounced_world()
+    first = edit(world, 1)
+    world.advance(11)
+    faults = Faults().interrupt("jobs.transition", lambda: world.deliver(fail))
+    assert edit(world, 2, by=world.process(faults).api).id != first.id
+    world.settle()
+    assert sorted(ran(world)) == [1, 1, 2]

@@ -37,7 +37,7 @@ CONDITIONS = {
     "unpark": {"status", "generation", "parked_as_read"},
     "claim": {"status", "due", *STARTABLE},
     "claim of a debounced job": {"status", "due", "quiet", *STARTABLE},
-    "debounce": {"status", "generation", "not_begun", "newest_as_read"},
+    "debounce": {"status", "generation", "newest_as_read"},
     "take_over": {*LEASE, *STARTABLE, "may_run_again"},
     "heartbeat": {*OWNER, "extends_lease"},
     "complete": OWNER,

@@ -165,15 +165,8 @@ DISPATCH = (
     Race(
         move="debounce",
         clause="generation",
-        story="a person replaced its payload",
-        meanwhile={"generation": 2, "payload": IN_ITEM},
-        harm=keep.NEWER_PAYLOAD_STANDS,
-    ),
-    Race(
-        move="debounce",
-        clause="not_begun",
         story="its first attempt failed, and it waits for the next",
-        meanwhile={"status": JobStatus.RETRYING, "attempt": 1, "token": 1},
+        meanwhile={"status": JobStatus.RETRYING, "generation": 2, "attempt": 1, "token": 1},
         harm=keep.WHAT_BEGAN_KEEPS_ITS_PAYLOAD,
     ),
     Race(

@@ -9,14 +9,11 @@ import pytest
 
 from hourhand.domain.errors import InvalidDebounce, InvalidInput, InvalidUnique, MissingKey
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
-from hourhand.domain.jobs.transitions import Transition
 from hourhand.domain.limits.debounce import MAX_WAIT_SECONDS, Debounce
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.memory import START
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
-from hourhand.ports.job_store import WriteResult
-from hourhand.testing import Faults
 from tests.world.runs import succeed
 from tests.world.world import World
 
@@ -111,16 +108,6 @@ def test_a_submission_while_the_job_runs_is_a_new_job() -> None:
     assert ran(world) == ['{"n":1,"shop":"acme"}', '{"n":2,"shop":"acme"}']
 
 
-def test_a_submission_that_comes_as_the_job_begins_is_not_lost() -> None:
-    world = debounced()
-    edit(world, 1)
-    world.advance(11)
-    faults = Faults().interrupt("jobs.transition", world.deliver)
-    edit(world, 2, by=world.process(faults).api)
-    world.settle()
-    assert ran(world) == ['{"n":1,"shop":"acme"}', '{"n":2,"shop":"acme"}']
-
-
 def test_a_message_of_an_older_payload_starts_nothing() -> None:
     world = debounced()
     edit(world, 1)
@@ -197,59 +184,6 @@ def test_a_job_moves_once_in_a_quiet_period_however_many_submissions_came() -> N
     assert ran(world) == ['{"n":8,"shop":"acme"}']
 
 
-def test_a_submission_between_the_check_and_the_claim_is_not_lost() -> None:
-    world = debounced()
-    edit(world, 1)
-    world.advance(10)
-    faults = Faults().interrupt("jobs.transition", lambda: edit(world, 2))
-    [delivery] = world.receive()
-    world.handle(delivery, succeed, world.process(faults).worker)
-    assert ran(world) == []
-    world.settle()
-    assert ran(world) == ['{"n":2,"shop":"acme"}']
-
-
-def test_a_submission_as_the_job_is_moved_is_not_lost() -> None:
-    world = debounced()
-    edit(world, 1)
-    world.advance(9)
-    edit(world, 2)
-    world.advance(1)
-    faults = Faults().interrupt("jobs.transition", lambda: edit(world, 3))
-    [delivery] = world.receive()
-    world.handle(delivery, succeed, world.process(faults).worker)
-    world.settle()
-    assert ran(world) == ['{"n":3,"shop":"acme"}']
-
-
-def test_of_two_submissions_at_once_one_comes_after_the_other() -> None:
-    world = debounced()
-    job = edit(world, 1)
-    faults = Faults().interrupt("jobs.transition", lambda: edit(world, 2))
-    edit(world, 3, by=world.process(faults).api)
-    assert world.job(job).debounces == 2
-    world.settle()
-    assert ran(world) == ['{"n":3,"shop":"acme"}']
-
-
-def test_a_late_copy_of_an_older_submission_brings_no_older_payload_back() -> None:
-    world = debounced()
-    job = edit(world, 1)
-    real, moves = world.store.transition, list[Transition]()
-
-    def transition(move: Transition) -> WriteResult:
-        moves.append(move)
-        return real(move)
-
-    world.store.transition = transition  # type: ignore[method-assign]  # of this world alone
-    edit(world, 2)
-    edit(world, 3)
-    real(moves[0])
-    world.settle()
-    assert world.job(job).debounces == 2
-    assert ran(world) == ['{"n":3,"shop":"acme"}']
-
-
 def test_a_job_that_waits_for_a_slot_takes_newer_payloads() -> None:
     debounce = Debounce("payload.shop", wait=10)
     handler = HandlerInfo(name="greet", debounce=debounce, limits=(Concurrency(1),))
@@ -290,18 +224,6 @@ def test_payloads_of_any_size_replace_each_other(sizes: tuple[int, int]) -> None
     world.settle()
     assert world.job(job).status is JobStatus.SUCCEEDED
     assert [len(text) for text in ran(world)] == [len('{"shop":"acme","text":""}') + sizes[1]]
-
-
-def test_a_job_that_was_cancelled_takes_no_submission() -> None:
-    world = debounced()
-    first = edit(world, 1)
-    faults = Faults().interrupt(
-        "jobs.transition", lambda: world.api.operations.cancel(first.id, actor="caller")
-    )
-    second = edit(world, 2, by=world.process(faults).api)
-    assert second.id != first.id
-    world.settle()
-    assert ran(world) == ['{"n":2,"shop":"acme"}']
 
 
 @pytest.mark.parametrize("field", [{"delay_seconds": 5}, {"run_at": "2026-01-05T10:00:00Z"}])
