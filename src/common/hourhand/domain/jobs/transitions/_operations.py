@@ -105,9 +105,9 @@ def debounce(job: Job, *, sets: Mapping[str, Any]) -> Transition:
     """Replace payload and ``run_at`` of a job that has not begun, and leave its place in the index.
 
     So it costs one write unit and no message. The job's own message finds the new time, and moves
-    the job there. The claim is refused before that time, and a job that has begun, which runs or has
-    another generation, refuses this: so each payload runs, or is superseded by one that does. It
-    names how many submissions were taken before: a copy of the write that arrives late must not
+    the job there. The claim is refused before that time, and this write once the job has begun: it
+    runs, or has another generation. So each payload runs, or is superseded by one that does. The
+    write names how many submissions were taken before: a copy of it that arrives late must not
     bring an older payload back.
     """
     taken = job.debounces or 0
