@@ -7,10 +7,11 @@ import json
 import pytest
 
 from hourhand.api.routing import Services
+from hourhand.domain.errors import Unavailable
 from hourhand.domain.ids import canonical_json
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.transitions import Transition
-from hourhand.ports.job_store import WriteResult
+from hourhand.ports.job_store import Refused, WriteResult
 from hourhand.testing import Faults
 from tests.scenarios.grid import Points, at_every_point, beside_every_call, play
 from tests.scenarios.unique import DAY, DEBOUNCED, NEWEST, check_unique, debounced_world
@@ -178,3 +179,31 @@ def test_a_submission_that_comes_as_the_first_attempt_fails_is_a_job_of_its_own(
     assert edit(world, 2, by=world.process(faults).api).id != first.id
     world.settle()
     assert sorted(ran(world)) == [1, 1, 2]
+
+
+def test_a_job_that_a_person_changes_as_it_is_moved_is_judged_anew() -> None:
+    world = debounced_world()
+    job = edit(world, 1)
+    world.advance(9)
+    edit(world, 2)
+    world.advance(1)
+    faults = Faults().interrupt("jobs.transition", lambda: world.change(job, priority="high"))
+    [delivery] = world.receive()
+    world.handle(delivery, succeed, world.process(faults).worker)
+    assert ran(world) == []
+    world.settle()
+    assert ran(world) == [2]
+
+
+def test_a_submission_that_others_precede_again_and_again_is_to_be_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = debounced_world()
+    job = edit(world, 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(world.store), "transition", lambda *_: Refused(job))
+        with pytest.raises(Unavailable, match="too often"):
+            edit(world, 2)
+    edit(world, 3)
+    world.settle()
+    assert ran(world) == [3]

@@ -33,9 +33,7 @@ class DebounceRule:
     def admit(self, candidate: Candidate) -> Deferred | None:
         """Move a job whose time is still to come. Raises `Unavailable`."""
         job = candidate.job() if candidate.message.is_debounced else None
-        now = self.clock.now()
-        has_expired = job is not None and job.expires_at is not None and job.expires_at <= now
-        if job is None or has_expired or job.run_at <= now:
+        if job is None or job.run_at <= self.clock.now():
             # The claim is refused where the job changed, and says what becomes of the message.
             return None
         # Before the move, so that the record of its key outlives the job.
