@@ -124,6 +124,7 @@ class _Run:
     ids: dict[int, str] = field(default_factory=dict)
     settled: dict[str, Ending] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    met: int = 0
     _looked_at: float = 0.0
     _told_at: float = 0.0
 
@@ -173,8 +174,10 @@ class _Run:
 
     def _submit(self, planned: PlannedJob, api: HttpApi, *, is_again: bool) -> None:
         answer = api.post("/v1/jobs", planned.body)
-        expected = HTTPStatus.OK if is_again else HTTPStatus.CREATED
-        if answer.status != expected:
+        expected = {HTTPStatus.OK if is_again else HTTPStatus.CREATED}
+        if planned.kind is Kind.UNIQUE:
+            expected.add(HTTPStatus.OK)
+        if answer.status not in expected:
             raise ChaosFailed(f"job {planned.number}: {answer.status} {answer.body}")
         if is_again:
             if answer.body["id"] != self.ids[planned.number]:
@@ -191,6 +194,10 @@ class _Run:
 
     def _accept(self, planned: PlannedJob, job: Mapping[str, Any]) -> None:
         self.ids[planned.number] = job["id"]
+        if job["id"] in self.promises:
+            # Only the unique key of an earlier one can do that: ids are drawn.
+            self.met += 1
+            return
         self.promises[job["id"]] = Promise(
             job_id=job["id"],
             kind=planned.kind,
@@ -288,4 +295,5 @@ class _Run:
             other_problems=self.problems,
             demand=self.course.demand,
             dropped=saboteur.dropped,
+            met=self.met,
         )

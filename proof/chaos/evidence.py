@@ -29,6 +29,9 @@ class Kind(StrEnum):
     HOPELESS = "always fails"
     REFUSED = "not retryable"
     ONCE = "on_lost: dead"
+    LIMITED = "under a limit of its key"
+    PACED = "under a rate"
+    UNIQUE = "unique"
     OCCURRENCE = "of a schedule"
 
 
@@ -130,7 +133,8 @@ class Evidence:
 
     ``names``: which place in the cloud a process had. ``settled``: how a job was when it was first
     seen final. ``other_problems``: what is wrong with schedules, in words. ``dropped``: how many
-    faults of the plan found nobody to strike, by what they were.
+    faults of the plan found nobody to strike, by what they were. ``met``: how many submissions met
+    a job that had their unique key.
     """
 
     timings: Timings
@@ -146,6 +150,7 @@ class Evidence:
     other_problems: Sequence[str] = ()
     demand: Demand = field(default_factory=Demand)
     dropped: Mapping[str, int] = field(default_factory=Counter)
+    met: int = 0
 
     def runs_by_job(self) -> dict[str, list[Run]]:
         """Return the runs of each job, as they began."""

@@ -15,7 +15,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from hourhand import JobContext, NotRetryable, Retry, Snooze, job
+from hourhand import (
+    Concurrency,
+    JobContext,
+    NotRetryable,
+    Rate,
+    Retry,
+    Snooze,
+    Unique,
+    job,
+)
 
 LEDGER_VARIABLE = "CHAOS_LEDGER"
 LOOK_SECONDS = 0.25
@@ -24,6 +33,12 @@ PATIENT = Retry(max_attempts=40, base_seconds=0.3, max_delay_seconds=3)
 
 BRIEF = Retry(max_attempts=3, base_seconds=0.3, max_delay_seconds=1)
 
+KEY = "payload.key"
+MOST_AT_ONCE = 2
+"""So many jobs of one key run at a time under the handler `limited`."""
+
+PACE = Rate(2, per=1, burst=2)
+
 
 @dataclass
 class Work:
@@ -31,7 +46,7 @@ class Work:
 
     ``not_before``: seconds after ``run_at`` until which it comes back later. ``is_refused``: no
     attempt can ever succeed. ``filling``: nothing but bytes, for payloads that are kept beside the
-    job.
+    job. ``key``: what it shares a limit with.
     """
 
     work_ms: int = 0
@@ -39,6 +54,7 @@ class Work:
     not_before: float = 0.0
     is_refused: bool = False
     filling: str = ""
+    key: str = ""
 
 
 @job("chaos-work", timeout=120, retry=PATIENT)
@@ -72,6 +88,31 @@ def once(ctx: JobContext, payload: Work) -> dict[str, Any]:
         return run.result()
 
 
+@job("chaos-limited", timeout=120, retry=PATIENT, limits=[Concurrency(MOST_AT_ONCE, key=KEY)])
+def limited(ctx: JobContext, payload: Work) -> dict[str, Any]:
+    """Do what no more than two of one key do at a time."""
+    with noted(ctx, payload.key) as run:
+        run.work(payload.work_ms)
+        if ctx.attempt <= payload.fails:
+            raise ConnectionError(f"attempt {ctx.attempt} is to fail")
+        return run.result()
+
+
+@job("chaos-paced", timeout=120, retry=PATIENT, limits=[PACE])
+def paced(ctx: JobContext, payload: Work) -> dict[str, Any]:
+    """Do what begins no more often than so."""
+    with noted(ctx) as run:
+        return run.result()
+
+
+@job("chaos-unique", timeout=120, retry=PATIENT, unique=Unique(KEY))
+def unique(ctx: JobContext, payload: Work) -> dict[str, Any]:
+    """Do what one job of a key does at a time."""
+    with noted(ctx, payload.key) as run:
+        run.work(payload.work_ms)
+        return run.result()
+
+
 @job("chaos-occurrence", timeout=120, retry=PATIENT)
 def occurrence(ctx: JobContext) -> dict[str, Any]:
     """Do what a schedule asks for."""
@@ -86,9 +127,10 @@ class Stopped(Exception):
 class NotedRun:
     """A run as its ledger has it."""
 
-    def __init__(self, ctx: JobContext) -> None:
+    def __init__(self, ctx: JobContext, key: str | None = None) -> None:
         self.id = uuid.uuid4().hex[:12]
         self._ctx = ctx
+        self._key = key
 
     def result(self) -> dict[str, Any]:
         """Return what the job's result shall be: which run it comes from."""
@@ -109,6 +151,7 @@ class NotedRun:
             "job": self._ctx.job_id,
             "attempt": self._ctx.attempt,
             "pid": os.getpid(),
+            "key": self._key,
             "at": time.time(),
             **more,
         }
@@ -120,9 +163,9 @@ class NotedRun:
 
 
 @contextmanager
-def noted(ctx: JobContext) -> Iterator[NotedRun]:
+def noted(ctx: JobContext, key: str | None = None) -> Iterator[NotedRun]:
     """Note when a run begins, and how it ends."""
-    run = NotedRun(ctx)
+    run = NotedRun(ctx, key)
     run.note("begin")
     try:
         yield run

@@ -23,7 +23,7 @@ class Run:
     """One run of a handler. Times are in seconds of the machine's clock, which nobody steps.
 
     ``ended_at`` is absent where the run had no end that anybody knows of. ``snooze_seconds``: how
-    long it asked to wait.
+    long it asked to wait. ``key``: what its job shares a limit with.
     """
 
     id: str
@@ -34,6 +34,7 @@ class Run:
     ended_at: float | None = None
     how: End | None = None
     snooze_seconds: float = 0.0
+    key: str | None = None
 
 
 def read_runs(lines: Iterable[str], deaths: Mapping[int, float]) -> list[Run]:
@@ -56,4 +57,5 @@ def _run(begin: dict[str, Any], end: dict[str, Any] | None, deaths: Mapping[int,
         ended_at=end["at"] if end else died_at,
         how=how,
         snooze_seconds=end.get("seconds", 0.0) if end else 0.0,
+        key=begin.get("key"),
     )

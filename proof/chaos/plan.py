@@ -18,7 +18,7 @@ TIME_SCALE = 0.2
 CAP = timedelta(minutes=5)
 
 SHARES = {
-    Kind.IMMEDIATE: 38,
+    Kind.IMMEDIATE: 25,
     Kind.DELAYED: 24,
     Kind.FLAKY: 10,
     Kind.KEYED: 9,
@@ -28,10 +28,22 @@ SHARES = {
     Kind.LONG: 2,
     Kind.HOPELESS: 2,
     Kind.REFUSED: 2,
+    Kind.LIMITED: 6,
+    Kind.PACED: 4,
+    Kind.UNIQUE: 3,
 }
 """Of a hundred jobs."""
 
-HANDLERS = {Kind.HOPELESS: "chaos-hopeless", Kind.ONCE: "chaos-once"}
+HANDLERS = {
+    Kind.HOPELESS: "chaos-hopeless",
+    Kind.ONCE: "chaos-once",
+    Kind.LIMITED: "chaos-limited",
+    Kind.PACED: "chaos-paced",
+    Kind.UNIQUE: "chaos-unique",
+}
+LIMITED_KEYS = 4
+"""So few that jobs wait for each other."""
+
 BATCH = 10
 TENANTS = ("alpha", "beta")
 PRIORITIES = ("high", "medium", "low")
@@ -262,6 +274,28 @@ def _long(job: PlannedJob, work: _Work, size: Size, chance: random.Random) -> Pl
     return job
 
 
+def _limited(job: PlannedJob, work: _Work, _size: Size, chance: random.Random) -> PlannedJob:
+    work["key"] = f"key {chance.randrange(LIMITED_KEYS)}"
+    work["work_ms"] = chance.choice([50, 500, 1500])
+    work["fails"] = chance.choice([0, 0, 0, 1])
+    return job
+
+
+def _paced(job: PlannedJob, _work: _Work, size: Size, _chance: random.Random) -> PlannedJob:
+    """Due together with all that come in the same minute: far more than the rate lets start."""
+    every = size.timings.look_ahead.total_seconds()
+    job.body["delay_seconds"] = round(every - job.at_seconds % every, 3)
+    return job
+
+
+def _unique(job: PlannedJob, work: _Work, _size: Size, chance: random.Random) -> PlannedJob:
+    work["key"] = f"key {chance.randrange(LIMITED_KEYS)}"
+    work["work_ms"] = chance.choice([200, 2000])
+    # Its tenant is a part of its key.
+    job.body.pop("tenant", None)
+    return job
+
+
 def _cancelled(job: PlannedJob, work: _Work, size: Size, chance: random.Random) -> PlannedJob:
     """Cancelled before its time mostly, else while it runs or when it is over."""
     delay = chance.uniform(1, size.timings.look_ahead.total_seconds() / 3)
@@ -278,6 +312,9 @@ _IN_PARTICULAR: dict[Kind, Callable[[PlannedJob, _Work, Size, random.Random], Pl
     Kind.REFUSED: _refused,
     Kind.LONG: _long,
     Kind.CANCELLED: _cancelled,
+    Kind.LIMITED: _limited,
+    Kind.PACED: _paced,
+    Kind.UNIQUE: _unique,
 }
 
 

@@ -15,6 +15,7 @@ from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.jobs.transitions import _attempt
 from hourhand.services.jobs.attempt import RunningAttempt
 from hourhand.services.jobs.recovery import RecoveryService
+from hourhand.services.limits.limits_rule import LimitsRule
 
 PLANT_VARIABLE = "CHAOS_PLANT"
 AHEAD = timedelta(seconds=1)
@@ -48,9 +49,15 @@ def _no_letter() -> None:
     setattr(RecoveryService, "_send_dead_letter", lambda *_: None)  # noqa: B010
 
 
+def _no_slots() -> None:
+    """Every job starts, whether it has a slot or not."""
+    setattr(LimitsRule, "admit", lambda *_: None)  # noqa: B010
+
+
 PLANTS: dict[str, Callable[[], Any]] = {
     "no-fence": _no_fence,
     "no-heartbeat": _no_heartbeat,
     "fast-clock": _fast_clock,
     "no-letter": _no_letter,
+    "no-slots": _no_slots,
 }

@@ -9,11 +9,12 @@ from hourhand.domain.jobs.job import EventKind
 from hourhand.domain.ticks.clock_skew import SkewVerdict
 from hourhand.services.jobs.queries import percentile
 from proof.chaos.course import Outcome
-from proof.chaos.evidence import Ending, Evidence, Trouble, Violation
+from proof.chaos.evidence import Ending, Evidence, Kind, Trouble, Violation
 from proof.chaos.gather import totals_in
 from proof.chaos.ledger import End
 from proof.chaos.plan import TIME_SCALE
 from proof.chaos.rules_of_faults import audits, is_scheduler, pauses_past_a_lease
+from proof.chaos.rules_of_limits import crowds, paces
 from proof.chaos.rules_of_runs import Verdict, losses, overlaps, repeats, returns
 from proof.figures import Findings
 
@@ -23,6 +24,8 @@ PART = "chaos"
 WHY_NOT = (Verdict.PAUSED, Verdict.CLOCK, Verdict.LOST, Verdict.CUT)
 """Why a rule that looked at something did not judge it as it judges all else."""
 
+WAITING = {Kind.LIMITED, Kind.PACED}
+
 PROMISED = {
     "lost": "jobs lost",
     "ending": "jobs with a wrong final state",
@@ -31,6 +34,8 @@ PROMISED = {
     "early": "runs before their time, by more than the worker's clock was ahead",
     "repeat": "runs again without a recorded expiry or failed attempt",
     "lease": "attempts recorded as lost before the end of their lease",
+    "limit": "jobs of one key that ran beside more than its limit allows",
+    "rate": "starts above a rate",
 }
 """What the product promises, by the name of the rule; shown even if no violation was found."""
 
@@ -43,6 +48,7 @@ def findings_of(
     findings = Findings(part=PART, command=command)
     findings.count("jobs accepted", len(evidence.promises))
     findings.count("of these, of schedules", stormy.occurrences)
+    findings.count("submissions that met the job of their unique key", evidence.met)
     _count_faults(findings, evidence)
     _count_consequences(findings, stormy)
     _count_judged(findings, evidence)
@@ -118,6 +124,8 @@ def _count_judged(findings: Findings, evidence: Evidence) -> None:
         ("runs again after a snooze", returns(evidence)),
         ("repeats", repeats(evidence)),
         ("attempts lost that had begun", losses(evidence)),
+        ("runs under a limit of their key", crowds(evidence)),
+        ("starts under a rate", paces(evidence)),
     ):
         found = Counter(one.verdict for one in judged)
         findings.count(what, found.total())
@@ -147,11 +155,14 @@ def _lateness_table(stormy: Outcome, quiet: Outcome | None) -> str:
 
 
 def lateness(evidence: Evidence) -> dict[str, float]:
-    """Return in seconds how late each job first ran, by the ledger; those that ran at all."""
+    """Return in seconds how late each job first ran, by the ledger; those that ran at all.
+
+    A job that waits for a slot or a start time is not late.
+    """
     return {
         job_id: runs[0].began_at - evidence.promises[job_id].run_at
         for job_id, runs in evidence.runs_by_job().items()
-        if job_id in evidence.promises
+        if job_id in evidence.promises and evidence.promises[job_id].kind not in WAITING
     }
 
 

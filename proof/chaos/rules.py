@@ -9,6 +9,7 @@ from hourhand.domain.jobs.job import ATTEMPT_ENDS, EventKind, JobStatus, Outcome
 from proof.chaos.evidence import Ending, Evidence, Kind, Promise, Violation, has, is_whole
 from proof.chaos.ledger import End
 from proof.chaos.rules_of_faults import as_much_was_done_as_asked, clocks_are_audited
+from proof.chaos.rules_of_limits import no_key_is_crowded, the_pace_is_kept
 from proof.chaos.rules_of_runs import (
     leases_are_honoured,
     never_early,
@@ -191,6 +192,8 @@ RULES: tuple[Rule, ...] = (
     dead_letters_are_sent,
     nobody_else_runs,
     clocks_are_audited,
+    no_key_is_crowded,
+    the_pace_is_kept,
     schedules_keep_their_times,
     as_much_was_done_as_asked,
 )

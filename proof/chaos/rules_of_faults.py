@@ -19,6 +19,7 @@ def as_much_was_done_as_asked(evidence: Evidence) -> Iterator[Violation]:
     demand = evidence.demand
     done = Counter(fault.trouble for fault in evidence.faults)
     jobs = sum(promise.kind is not Kind.OCCURRENCE for promise in evidence.promises.values())
+    jobs += evidence.met
     if jobs < demand.jobs:
         yield Violation("asked", f"{jobs} jobs were accepted, and {demand.jobs} asked for")
     if done[Trouble.KILL] < demand.kills:

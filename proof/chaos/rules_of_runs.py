@@ -48,7 +48,7 @@ class Judged:
 
 def runs_do_not_overlap(evidence: Evidence) -> Iterator[Violation]:
     """Two runs of a job are never under way at once, but where a pause or a clock excuses it."""
-    return _broken("overlap", overlaps(evidence))
+    return broken("overlap", overlaps(evidence))
 
 
 def overlaps(evidence: Evidence) -> Iterator[Judged]:
@@ -58,23 +58,24 @@ def overlaps(evidence: Evidence) -> Iterator[Judged]:
     its successor, or of the process that ended the lost attempt was off by more than the margin.
     """
     clocks = Clocks(evidence)
-    timings = evidence.timings
-    lease = timings.job_lease.total_seconds()
-    beat = timings.heartbeat.total_seconds()
     for job_id, runs in evidence.runs_by_job().items():
         for first, second in itertools.combinations(runs, 2):
             if first.ended_at is not None and second.began_at >= first.ended_at:
                 continue
-            since = first.began_at - CLAIM_TO_BEGIN_SECONDS
-            paused = evidence.paused_seconds(first.pid, since, second.began_at)
-            verdict = Verdict.BROKEN
-            # Its last heartbeat may have been one interval before the pause.
-            if paused >= lease - beat:
-                verdict = Verdict.PAUSED
-            elif _took_over_by_a_wrong_clock(clocks, first, second):
-                verdict = Verdict.CLOCK
+            verdict = outlived_its_lease(clocks, first, second) or Verdict.BROKEN
             text = f"runs {first.id} and {second.id} overlap: no pause and no clock excuses it"
             yield Judged(job_id, verdict, text)
+
+
+def outlived_its_lease(clocks: Clocks, first: Run, second: Run) -> Verdict | None:
+    """Return why ``first`` may still be under way as ``second`` begins; ``None``: it may not."""
+    evidence, timings = clocks.evidence, clocks.evidence.timings
+    since = first.began_at - CLAIM_TO_BEGIN_SECONDS
+    paused = evidence.paused_seconds(first.pid, since, second.began_at)
+    # Its last heartbeat may have been one interval before the pause.
+    if paused >= (timings.job_lease - timings.heartbeat).total_seconds():
+        return Verdict.PAUSED
+    return Verdict.CLOCK if _took_over_by_a_wrong_clock(clocks, first, second) else None
 
 
 def never_early(evidence: Evidence) -> Iterator[Violation]:
@@ -86,7 +87,7 @@ def never_early(evidence: Evidence) -> Iterator[Violation]:
         early = promise.run_at - runs[0].began_at
         if early > MILLISECOND + _ahead(evidence, runs[0].pid, runs[0].began_at):
             yield Violation("early", f"run {runs[0].id} began {early:.3f} s early", job_id)
-    yield from _broken("early", returns(evidence))
+    yield from broken("early", returns(evidence))
 
 
 def returns(evidence: Evidence) -> Iterator[Judged]:
@@ -115,7 +116,7 @@ def repeats_follow_a_recorded_end(evidence: Evidence) -> Iterator[Violation]:
         promise = evidence.promises.get(job_id)
         if promise is not None and promise.kind is Kind.ONCE and len(runs) > 1:
             yield Violation("repeat", f"it must never run again, and ran {len(runs)}", job_id)
-    yield from _broken("repeat", repeats(evidence))
+    yield from broken("repeat", repeats(evidence))
 
 
 def repeats(evidence: Evidence) -> Iterator[Judged]:
@@ -142,7 +143,7 @@ def repeats(evidence: Evidence) -> Iterator[Judged]:
 
 def leases_are_honoured(evidence: Evidence) -> Iterator[Violation]:
     """No attempt is called lost before its lease can have run out."""
-    return _broken("lease", losses(evidence))
+    return broken("lease", losses(evidence))
 
 
 def losses(evidence: Evidence) -> Iterator[Judged]:
@@ -176,7 +177,8 @@ def losses(evidence: Evidence) -> Iterator[Judged]:
             yield Judged(job_id, verdict, text)
 
 
-def _broken(rule: str, judged: Iterator[Judged]) -> Iterator[Violation]:
+def broken(rule: str, judged: Iterator[Judged]) -> Iterator[Violation]:
+    """Yield what was judged to be wrong."""
     wrong = (one for one in judged if one.verdict is Verdict.BROKEN)
     return (Violation(rule, one.text, one.job_id) for one in wrong)
 

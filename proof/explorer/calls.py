@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import Job
+from hourhand.services.jobs.submission import Submitted
 from hourhand.testing import READS
 from proof.explorer.copies import may_be_copied, sent_twice
-from proof.explorer.effects import JOBS, QUEUES
+from proof.explorer.effects import JOBS, QUEUES, SIDE_ITEMS
 from proof.explorer.histories import History
 from proof.explorer.process import PROCESS_ENDS
 from proof.explorer.rules import Run
@@ -148,6 +149,8 @@ class Calls:
             history.root.label,
         )
         if after != part:
+            if port == SIDE_ITEMS and self._ground.scenario.in_order:
+                broke = (*broke, *self._sight.grants(state, after))
             state = with_part(state, port, after)
         return self._went_on(state, place, history, self._lost if is_lost else answer, name, broke)
 
@@ -192,6 +195,9 @@ class Calls:
     ) -> Step:
         """Return the step by which an operation comes to its end."""
         ended = without_actor(state, place, history.root)
+        if self._ground.scenario.supersedes and isinstance(history.result, Submitted):
+            acknowledged = {*ended.acknowledged, history.root.label}
+            ended = ended._replace(acknowledged=tuple(sorted(acknowledged)))
         told = (*broke, *self._sight.look(ended), *self._sight.promises(ended, history))
         return Step(name, ended, told)
 

@@ -6,11 +6,11 @@ world that is left. Ticks come every minute and workers take what is visible. No
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from hourhand.domain.jobs.job import Job, JobStatus, Priority
+from hourhand.domain.jobs.job import Job, JobMessage, JobStatus, Priority
 from hourhand.memory import (
     FAKE_SECRET,
     MemoryClock,
@@ -29,7 +29,7 @@ from proof.explorer.effects import HANDLER, JOBS, QUEUES, SIDE_ITEMS, true_time
 from proof.explorer.machine import Machine
 from proof.explorer.process import hand_back
 from proof.explorer.rules import letters_owed
-from proof.explorer.rules_of_limits import slots_left
+from proof.explorer.rules_of_limits import judge_rates, payloads_lost, slots_left
 from proof.explorer.rules_of_schedules import (
     is_outdated,
     is_withdrawn,
@@ -63,7 +63,7 @@ class Continuation:
         """Nothing was run yet."""
         self.worlds = 0
         self._machine = machine
-        self._known: dict[tuple[Any, ...], tuple[str, ...]] = {}
+        self._known: dict[tuple[Any, ...], tuple[tuple[str, ...], tuple[Job, ...]]] = {}
         first = machine.effects.jobs(machine.effects.first[JOBS])
         self._began_whole = all(job.status is not JobStatus.RUNNING for job in first)
 
@@ -76,8 +76,17 @@ class Continuation:
         found = self._known.get(key)
         if found is None:
             self.worlds += 1
-            found = self._known[key] = tuple(_Run(self._machine, state).judge())
-        return (*found, *self._left_undone(state))
+            run = _Run(self._machine, state)
+            found = self._known[key] = tuple(run.judge()), tuple(run.jobs())
+        told, jobs = found
+        return (*told, *self._payloads_lost(state, jobs), *self._left_undone(state))
+
+    def _payloads_lost(self, state: State, jobs: Sequence[Job]) -> Iterator[str]:
+        """Yield what was acknowledged and came to nothing. ``jobs``: as they are in the end."""
+        scenario = self._machine.scenario
+        after = {one.name: (*one.after, *scenario.acknowledged) for one in scenario.operations}
+        after |= dict.fromkeys(scenario.acknowledged, ())
+        yield from payloads_lost(jobs, state.acknowledged, after)
 
     def _left_undone(self, state: State) -> Iterator[str]:
         """Yield what nobody is about to do any more, though nobody died and no time was lost."""
@@ -92,9 +101,16 @@ class Continuation:
             for job in jobs:
                 if job.status is JobStatus.RUNNING:
                     yield f"the attempt of job {job.id} was given up, and nobody died"
-        if machine.scenario.declared and not machine.effects.value(QUEUES, state.parts[QUEUES])[0]:
+        now = true_time(state.now_ms)
+        messages = [held[1] for held in machine.effects.value(QUEUES, state.parts[QUEUES])[0]]
+        if machine.scenario.declared and all(_awaits_its_time(one, now) for one in messages):
             items = machine.effects.value(SIDE_ITEMS, state.parts[SIDE_ITEMS])[0]
             yield from slots_left(jobs, items, machine.scenario.declared)
+
+
+def _awaits_its_time(message: JobMessage, now: datetime) -> bool:
+    """Whether a message is of a job that has a start time, and is hidden until then."""
+    return message.due_at > now
 
 
 class _Run:
@@ -138,10 +154,11 @@ class _Run:
         yield from self._left()
         schedules = self.ports["schedules"]._schedules
         for schedule in schedules.values():
-            yield from untold(schedule, self.scenario.nominals, self._jobs())
-            yield from judge_journal(schedule, self._jobs())
-            yield from strays_left(schedule, self._jobs())
-        yield from pauses_owed(self._jobs(), schedules)
+            yield from untold(schedule, self.scenario.nominals, self.jobs())
+            yield from judge_journal(schedule, self.jobs())
+            yield from strays_left(schedule, self.jobs())
+        yield from pauses_owed(self.jobs(), schedules)
+        yield from judge_rates(self.jobs(), self.scenario.declared)
         for run in self.runs:
             schedule = schedules.get(run.job.schedule_id or "")
             if run.job.schedule_id is None:
@@ -192,17 +209,18 @@ class _Run:
         if done is Disposition.DONE:
             self.ports["queues"].delete(delivery)
 
-    def _jobs(self) -> list[Job]:
+    def jobs(self) -> list[Job]:
+        """Return the jobs as they are."""
         return list(self.ports["jobs"].jobs().values())
 
     def _is_quiet(self) -> bool:
         nominals = self.scenario.nominals
         if nominals and self.clock.now() < max(self.began, *nominals) + VISITED_WITHIN:
             return False
-        return all(job.status.is_final and job.due_at is None for job in self._jobs())
+        return all(job.status.is_final and job.due_at is None for job in self.jobs())
 
     def _left(self) -> Iterator[str]:
-        for job in self._jobs():
+        for job in self.jobs():
             if not job.status.is_final:
                 yield f"job {job.id} is never final: it is {job.status} for ever"
             elif job.due_at is not None and self.scenario.sweeps:
@@ -212,10 +230,10 @@ class _Run:
                     check_end(job)
                 except AssertionError as error:
                     yield f"job {job.id} ended wrongly: {error}"
-        yield from letters_owed(self._jobs(), self.ports["queues"].dead_letters)
+        yield from letters_owed(self.jobs(), self.ports["queues"].dead_letters)
         # Whoever dies as it redrives may leave an object behind that costs its storage.
         finished = {} if self.scenario.operations else self.ports["objects"]._finished
-        for job in () if self.scenario.operations else self._jobs():
+        for job in () if self.scenario.operations else self.jobs():
             if job.due_at is None and any(key not in finished for key in object_keys(job)):
                 yield f"job {job.id} ended, and what it has in the bucket never expires"
         for line in self.telemetry.warnings:

@@ -10,12 +10,14 @@ from hourhand.domain.jobs.job import Job
 from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.memory import START, MemoryClock
 from hourhand.ports.job_store import IndexPage
+from hourhand.settings import DispatchMode
 from hourhand.testing import READS
 from proof.explorer.rules import Bounds, Writer, judge_jobs, judge_write
 from proof.explorer.rules_of_leaders import APART, judge_leases, judge_watermark
-from proof.explorer.rules_of_limits import judge_slots
+from proof.explorer.rules_of_limits import judge_rates, judge_slots, judge_unique
 from proof.explorer.rules_of_records import judge_keys, judge_texts
 from proof.explorer.rules_of_schedules import judge_changes
+from proof.explorer.scenario import Scenario
 from proof.explorer.script import MILLISECOND, Answer, Call
 from proof.explorer.values import Interner
 from proof.explorer.world_parts import PORTS, fill, fill_jobs, name_messages, read_part
@@ -29,6 +31,9 @@ INVOKER = PORTS.index("invoker")
 
 _QUIET_PORTS = frozenset({"schedules", "slots", "side_items", "objects", "keys"})
 """Ports that many scenarios never write: then their reads need no turn of their own."""
+
+_RARE = {"shard_map": 1, "resweep": 4, "pauses": 5, "overrides": 6}
+"""Records of the control table that few scenarios write, by their place in that part."""
 
 _TIMED = frozenset({"queues"})
 
@@ -54,15 +59,9 @@ class Effects:
         answers: Callable[[], Interner],
         parts: tuple[Any, ...],
         bounds: Bounds,
-        *,
-        record_counts: bool,
-        largest_limit: int,
+        scenario: Scenario,
     ) -> None:
-        """Take the numbers of answers, and the parts of the world at the beginning.
-
-        ``record_counts``: whether a tick decides by the record of the one before.
-        ``largest_limit``: how many slots of a limit may be held at most.
-        """
+        """Take the numbers of answers, and the parts of the world at the beginning."""
         self.calls = Interner()
         self.parts = tuple(Interner() for _ in PORTS)
         self.first = tuple(
@@ -72,8 +71,7 @@ class Effects:
         self.applied = 0
         self._answers = answers
         self._bounds = bounds
-        self._record_counts = record_counts
-        self._largest_limit = largest_limit
+        self._scenario = scenario
         self._skews_of_holders: dict[str, timedelta] = {}
         self._memo: dict[tuple[Any, ...], tuple[int, int, tuple[str, ...]]] = {}
 
@@ -83,7 +81,8 @@ class Effects:
 
     def fixed(self, call: Call) -> Answer | None:
         """Return the answer of a call that nobody's doings can change."""
-        if call.method in {"read_tick", "write_tick"} and not self._record_counts:
+        record_counts = self._scenario.dispatch is DispatchMode.ECONOMY
+        if call.method in {"read_tick", "write_tick"} and not record_counts:
             # Unless marks are spared, the record of the last tick is for people alone.
             return Answer(None)
         if call.port == "jobs" and call.method == "read_bucket":
@@ -96,11 +95,8 @@ class Effects:
         if call.method not in READS:
             return None
         is_still = call.port in _QUIET_PORTS and call.port not in self.moving
-        if call.method == "read_shard_map" and "shard_map" not in self.moving:
-            is_still = True
-        if call.method == "read_resweep" and "resweep" not in self.moving:
-            is_still = True
-        if call.method == "read_pauses" and "pauses" not in self.moving:
+        record = call.method.removeprefix("read_")
+        if record in _RARE and record not in self.moving:
             is_still = True
         if not is_still:
             return None
@@ -187,7 +183,7 @@ class Effects:
             return [told for pair in changed for told in judge_changes(*pair, now)]
         if port == SIDE_ITEMS:
             old, new = (self.value(SIDE_ITEMS, number)[0] for number in (part, after))
-            return list(judge_slots(old, new, self._largest_limit))
+            return list(judge_slots(old, new, self._scenario.largest_limit))
         if port == CONTROL:
             return self._judge_control(call, part, after, now_ms, writer)
         return self._judge_jobs(call, part, after, now_ms, writer) if port == JOBS else []
@@ -219,6 +215,8 @@ class Effects:
         after_by_id = {job.id: job for job in self.jobs(after)}
         told = list(judge_jobs(self.jobs(after), now))
         told += judge_texts(self.jobs(after), self.value(JOBS, after)[1])
+        told += judge_rates(self.jobs(after), self._scenario.declared)
+        told += judge_unique(self.jobs(after), self._scenario.key, now)
         for job_id in before_by_id.keys() | after_by_id.keys():
             before, new = before_by_id.get(job_id), after_by_id.get(job_id)
             if before != new:
@@ -234,12 +232,8 @@ class Effects:
                 if job.due_at is not None:
                     moving.add((bucket_of(job.due_at), job.shard))
         elif port == CONTROL:
-            if self.value(port, after)[1] != self.value(port, self.first[port])[1]:
-                moving.add("shard_map")
-            if self.value(port, after)[4] != self.value(port, self.first[port])[4]:
-                moving.add("resweep")
-            if self.value(port, after)[5] != self.value(port, self.first[port])[5]:
-                moving.add("pauses")
+            first, new = self.value(port, self.first[port]), self.value(port, after)
+            moving |= {name for name, place in _RARE.items() if first[place] != new[place]}
         elif PORTS[port] in _QUIET_PORTS:
             moving.add(PORTS[port])
         if not moving <= self.moving:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hourhand.settings import DispatchMode
 from proof.explorer.beginnings import Beginnings
 from proof.explorer.calls import Calls
 from proof.explorer.copies import Copies
@@ -57,8 +56,7 @@ class Machine:
             lambda: self.histories.answers,
             _parts_of(world),
             self._bounds,
-            record_counts=scenario.dispatch is DispatchMode.ECONOMY,
-            largest_limit=scenario.largest_limit,
+            scenario,
         )
         self._note_first()
         self.begin_anew()
@@ -111,7 +109,9 @@ class Machine:
             limits.losses,
             limits.copies,
         )
-        return State(self.start_ms, self.effects.first, None, (), Counts(0, 0, 0, 0, 0), budget)
+        counts = Counts(0, 0, 0, 0, 0)
+        state = State(self.start_ms, self.effects.first, None, (), counts, budget)
+        return state._replace(acknowledged=self.scenario.acknowledged)
 
     def steps(self, state: State) -> Iterator[Step]:
         """Yield everything that may happen next, in an order that is always the same.

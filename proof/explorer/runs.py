@@ -12,6 +12,7 @@ from proof.explorer.scenario import Limits
 from proof.explorer.scenarios import ALL
 from proof.explorer.soon_scenarios import SOON
 from proof.explorer.tick_scenarios import TICKED
+from proof.explorer.unique_scenarios import KEYED
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ FAST: tuple[Exploration, ...] = (
             *("stopped-twice", "kept-back", "redriven-twice", "redriven-success"),
             *("in-the-bucket", "key-lost", "key-taken", "key-anew", "shards-shrink"),
             *("discarded-twice", "copied-discard", "full-discarded"),
-            *("shards-warm", "fan-out-refused"),
+            *("shards-warm", "fan-out-refused", "slot-shards", "waiter-stray"),
+            *(each.name for each in KEYED),
             *(each.name for each in ECONOMICAL),
             *(each.name for each in SMALL if each.name not in LONGER),
         )
@@ -57,6 +59,8 @@ LARGE = frozenset(
     {
         *("messages", "dead", "last-attempt", "expires", "put-off", "aging", "missed", "skewed"),
         *("watermark-retry", "shards", "visits-stalled", "late-and-hidden"),
+        *("slot-change", "slot-cancel", "slot-lowered", "slot-retry-dup", "slot-seats"),
+        *("slot-replace",),
     }
 )
 """Those with more states than that; every other one must be explored to its end."""

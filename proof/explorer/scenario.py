@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.limits.debounce import Debounce
+from hourhand.domain.limits.declarations import Concurrency, Limit
+from hourhand.domain.limits.unique_keys import OnConflict, Unique
 from hourhand.domain.ticks.timings import Timings
 from hourhand.memory import MemoryHandlerDirectory
 from hourhand.ports.handler_directory import HandlerInfo
@@ -86,8 +88,10 @@ class Scenario:
     must do. ``punctual``: how late a job may start in it that is due later than its first tick.
     ``nominals``: the times that its one schedule wants, each of which is made or skipped at the
     end. ``declared``: the limits of its handler; ``most_slots``: the largest ``max`` since slots
-    above a lowered one were taken. ``offsets``: instants around the end of a lease at which time
-    may stop.
+    above a lowered one were taken. ``in_order``: whether jobs get slots in the order of their
+    ranks. ``unique``, ``debounce``: which of its jobs are one; ``acknowledged``: the submissions
+    that were acknowledged before it all begins. ``offsets``: instants around the end of a lease at
+    which time may stop.
     """
 
     name: str
@@ -112,8 +116,12 @@ class Scenario:
     punctual: timedelta | None = None
     nominals: tuple[datetime, ...] = ()
     settle_ticks: int = 60
-    declared: tuple[Concurrency, ...] = ()
+    declared: tuple[Limit, ...] = ()
     most_slots: int = 0
+    in_order: bool = False
+    unique: Unique | None = None
+    debounce: Debounce | None = None
+    acknowledged: tuple[str, ...] = ()
     offsets: tuple[timedelta, ...] = (TIMINGS.clock_margin + timedelta(milliseconds=1),)
     instants: tuple[timedelta, ...] = ()
     limits: Limits = field(default_factory=Limits)
@@ -121,12 +129,30 @@ class Scenario:
     @property
     def directory(self) -> MemoryHandlerDirectory:
         """The one handler, with its limits."""
-        return MemoryHandlerDirectory(HandlerInfo(name="greet", limits=self.declared))
+        return MemoryHandlerDirectory(
+            HandlerInfo(
+                name="greet",
+                limits=self.declared,
+                unique=self.unique,
+                debounce=self.debounce,
+            )
+        )
 
     @property
     def largest_limit(self) -> int:
         """How many slots of a limit may be held at most."""
-        return max((self.most_slots, *(limit.max for limit in self.declared)))
+        numbers = (limit.max for limit in self.declared if isinstance(limit, Concurrency))
+        return max(1, self.most_slots, *numbers)
+
+    @property
+    def key(self) -> Unique | None:
+        """Which of its jobs are one and the same."""
+        return self.unique if self.debounce is None else self.debounce.unique
+
+    @property
+    def supersedes(self) -> bool:
+        """Whether a submission may replace the payload of an earlier one."""
+        return self.key is not None and self.key.on_conflict is OnConflict.REPLACE
 
 
 def scenarios_among(names: Mapping[str, object]) -> tuple[Scenario, ...]:

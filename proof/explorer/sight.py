@@ -19,7 +19,7 @@ from proof.explorer.effects import (
 )
 from proof.explorer.histories import History
 from proof.explorer.rules import Run, judge_start, letters_owed, out_of_sight
-from proof.explorer.rules_of_limits import judge_runs
+from proof.explorer.rules_of_limits import judge_order, judge_runs
 from proof.explorer.rules_of_records import keys_and_jobs
 from proof.explorer.rules_of_schedules import (
     failed_before,
@@ -41,6 +41,8 @@ class Sight:
         self._ground = ground
         self._looked: dict[tuple[int, ...], tuple[tuple[str, str], ...]] = {}
         self._written: dict[int, frozenset[str]] = {}
+        first = ground.effects.jobs(ground.effects.first[JOBS])
+        self._stood = frozenset(job.id for job in first if job.waits_for is not None)
 
     def look(self, state: State) -> Iterator[str]:
         """Yield what is wrong with a state."""
@@ -83,6 +85,14 @@ class Sight:
         for schedule in schedules.values():
             for told in judge_journal(schedule, jobs):
                 yield "", told
+
+    def grants(self, state: State, after: int) -> Iterator[str]:
+        """Yield what is wrong with the order in which a write on side items gives slots."""
+        effects, largest = self._ground.effects, self._ground.scenario.largest_limit
+        before, new = (
+            effects.value(SIDE_ITEMS, part)[0] for part in (state.parts[SIDE_ITEMS], after)
+        )
+        yield from judge_order(self._ground.jobs(state), before, new, self._stood, largest)
 
     def _is_excused(self, state: State, job_id: str) -> bool:
         """Whether a job may be out of sight: its writer is about to notice that it stalled.

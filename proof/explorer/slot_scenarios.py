@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
+from hourhand.domain.limits.shards import SLOTS_A_SHARD
 from hourhand.memory import MemoryHandlerDirectory
 from hourhand.ports.handler_directory import HandlerInfo
 from proof.explorer.operations import changes, operates
@@ -55,7 +56,7 @@ def _parked(*names: str) -> Callable[[World], object]:
     return arrange
 
 
-def _under(*limits: Concurrency) -> Callable[[Callable[[World], object]], Callable[[World], None]]:
+def under(*limits: Limit) -> Callable[[Callable[[World], object]], Callable[[World], None]]:
     """Let something happen under other limits than those that are declared now."""
 
     def wrap(step: Callable[[World], object]) -> Callable[[World], None]:
@@ -73,6 +74,7 @@ def _under(*limits: Concurrency) -> Callable[[Callable[[World], object]], Callab
 
 
 ONE = (Concurrency(1),)
+SLOW = Rate(6, per=60, burst=1)
 
 SLOT = Scenario(
     name="slot",
@@ -141,7 +143,7 @@ SLOT_LOWERED = replace(
     about="a limit is lowered from two to one while two jobs hold its slots and a third waits",
     declared=ONE,
     arrange=after(
-        _under(Concurrency(2))(after(_running("one", "two"), _parked("three"))),
+        under(Concurrency(2))(after(_running("one", "two"), _parked("three"))),
         lambda world: world.advance(47.5),
     ),
     ticks=1,
@@ -190,6 +192,34 @@ SLOT_REPLACE = replace(
     name="slot-replace",
     about="three jobs of a limit of one, of which the newest waits",
     declared=(Concurrency(1, on_full="replace_waiting"),),
+)
+
+SLOT_RATE = replace(
+    SLOT,
+    name="slot-rate",
+    about="two jobs of a limit of three, of which one may start in ten seconds",
+    declared=(SLOW, Concurrency(3)),
+    deliveries=3,
+    limits=CRASH,
+)
+
+SLOT_RATE_FULL = replace(
+    SLOT_RATE,
+    name="slot-rate-full",
+    about="two jobs of a limit of one, of which one may start in ten seconds",
+    declared=(SLOW, *ONE),
+)
+
+SHARD_FULL = tuple(f"full-{number}" for number in range(SLOTS_A_SHARD))
+
+SLOT_SHARDS = replace(
+    SLOT,
+    name="slot-shards",
+    about="two jobs want the only slot of the second shard of a limit, whose first shard is full",
+    declared=(Concurrency(SLOTS_A_SHARD + 1),),
+    arrange=after(_running(*SHARD_FULL), _submitted("one", "two")),
+    deliveries=3,
+    limits=replace(QUIET, liveness="rest"),
 )
 
 SLOTS = scenarios_among(globals())

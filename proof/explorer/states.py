@@ -49,6 +49,7 @@ class State(NamedTuple):
     ``actors``: the histories of those in the middle of an operation, in the order of their starts.
     ``left``: the jobs that some wrote who died then, in the middle of an operation.
     ``flying``: the writes of which another copy is on its way: call, name and label of the writer.
+    ``acknowledged``: the submissions that were, where one may supersede another.
     """
 
     now_ms: int
@@ -59,6 +60,7 @@ class State(NamedTuple):
     budget: Budget
     left: tuple[str, ...] = ()
     flying: tuple[tuple[int, str, str], ...] = ()
+    acknowledged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

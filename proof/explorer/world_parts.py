@@ -53,7 +53,15 @@ WORKER_VISIBILITY = timedelta(seconds=900)
 
 _MESSAGE = tuple(each.name for each in fields(QueuedMessage))
 _PLAIN: dict[str, tuple[str, ...]] = {
-    "control": ("_tenures", "_shard_map", "_watermark", "_tick", "_resweep", "_pauses"),
+    "control": (
+        "_tenures",
+        "_shard_map",
+        "_watermark",
+        "_tick",
+        "_resweep",
+        "_pauses",
+        "_overrides",
+    ),
     "keys": ("_records",),
     "slots": ("_slots", "_keep_until"),
     "side_items": ("_items", "_keep_until", "_order"),

@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from hourhand import JobContext, NotRetryable, Retry, job
+from hourhand import Concurrency, JobContext, NotRetryable, Rate, Retry, Unique, job
 
 SECONDS_TO_A_HEARTBEAT = 3.0
 """Real ones: the heartbeat is beaten by a thread. A beat that a fault befell is made up for."""
@@ -59,6 +59,26 @@ def greet(ctx: JobContext, payload: Any) -> Any:
 @job("wire-wait", retry=Retry(max_attempts=6, backoff="fixed", base_seconds=5))
 def wait(ctx: JobContext, payload: Any) -> None:
     """Have a name of its own, to be paused by."""
+    ledger.note(ctx, returned=True)
+
+
+@job(
+    "wire-limited",
+    retry=Retry(max_attempts=6, backoff="fixed", base_seconds=5),
+    limits=[Concurrency(3), Rate(6, per=60, burst=1, key="tenant")],
+)
+def limited(ctx: JobContext, payload: Any) -> None:
+    """Need a slot and a start time."""
+    ledger.note(ctx, returned=True)
+
+
+@job(
+    "wire-unique",
+    retry=Retry(max_attempts=6, backoff="fixed", base_seconds=5),
+    unique=Unique("payload.key"),
+)
+def unique(ctx: JobContext, payload: Any) -> None:
+    """Be the only job of its key."""
     ledger.note(ctx, returned=True)
 
 

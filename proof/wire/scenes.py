@@ -288,6 +288,28 @@ def a_pause(stage: Stage) -> None:
     world.api("GET", "/v1/audit?handler=wire-wait")
 
 
+def limits(stage: Stage) -> None:
+    """Jobs that wait for a slot and for a start time, and two submissions of one unique key."""
+    world, limit = stage.world, "/v1/limits/wire-limited.1"
+    world.api("PUT", limit, {"max": 0})
+    # Until then the worker goes by what it read.
+    world.advance(40)
+    for name in ("granted", "reserved"):
+        stage.submit(name, "SUCCEEDED", "wire-limited", tenant=stage.name("tenant"))
+    world.deliver()
+    world.api("GET", limit)
+    world.api("DELETE", limit)
+    world.advance(40)
+    world.deliver()
+    world.advance(11)
+    world.deliver()
+    for _ in range(2):
+        keyed = {"handler": "wire-unique", "payload": {"key": stage.name("key")}}
+        stage.ends[world.api("POST", "/v1/jobs", keyed)["id"]] = "SUCCEEDED"
+    world.deliver()
+    world.settle()
+
+
 def from_long_ago(stage: Stage) -> None:
     """Jobs from before a schedule's change, of which only the pages of its journal tell."""
     world, schedule = stage.world, stage.name("changed")
@@ -414,6 +436,7 @@ SCENES = (
     Scene("later", later),
     Scene("lost and owed", lost_and_owed),
     Scene("a pause", a_pause),
+    Scene("limits", limits),
     Scene("from long ago", from_long_ago),
     Scene("extra runs", extra_runs),
     Scene("a long history", a_long_history),

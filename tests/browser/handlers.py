@@ -6,7 +6,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from hourhand import JobContext, NotRetryable, Retry, job
+from hourhand import Concurrency, JobContext, NotRetryable, Rate, Retry, job
 
 LOOK_SECONDS = 0.02
 
@@ -63,6 +63,34 @@ def write_log(ctx: JobContext, payload: Any) -> None:
 @job("build-report", timeout=600)
 def build_report(ctx: JobContext, payload: Any) -> str:
     """Run until it is cancelled, or so many seconds, and tell how far it came."""
+    return _run(ctx, payload)
+
+
+@job("export-data", timeout=600, limits=[Concurrency(1, name="exports")])
+def export_data(ctx: JobContext, payload: Any) -> str:
+    """Run as a report does, one at a time."""
+    return _run(ctx, payload)
+
+
+@job("sync-account", timeout=600, limits=[Concurrency(1, key="payload.account")])
+def sync_account(ctx: JobContext, payload: Any) -> str:
+    """Run as a report does, one at a time of each account."""
+    return _run(ctx, payload)
+
+
+@job("import-nightly", retry=Retry(max_attempts=1), limits=[Concurrency(1, holds="success")])
+def import_nightly(ctx: JobContext, payload: Any) -> None:
+    """Fail if the payload says so, and keep the slot then."""
+    if payload == "fails":
+        raise NotRetryable("The file is broken.")
+
+
+@job("call-bank", limits=[Rate(1, per=3600, burst=1, name="bank")])
+def call_bank(ctx: JobContext, payload: Any) -> None:
+    """Succeed, once an hour."""
+
+
+def _run(ctx: JobContext, payload: Any) -> str:
     seconds = payload.get("seconds", 300) if isinstance(payload, dict) else 300
     began = time.monotonic()
     while (done := time.monotonic() - began) < seconds and not ctx.cancelled:

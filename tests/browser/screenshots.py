@@ -76,9 +76,22 @@ def main() -> None:
             take(page, f"/console/jobs/{dead}", "job")
             calendar = "?tab=calendar&month=2027-03&day=2027-03-28"
             take(page, f"/console/schedules/nightly-report{calendar}", "schedules")
+            limits(cloud)
+            take(page, "/console/limits", "limits")
         cloud.ask("POST", f"/jobs/{running}/cancel")
     finally:
         cloud.stop()
+
+
+def limits(cloud: Cloud) -> None:
+    """Let jobs run and wait at limits, of which an operator changed some."""
+    # One of the four workers stays free: it parks the jobs that find their limit full.
+    cloud.submit("sync-account", {"account": "acme"})
+    exports = [cloud.submit("export-data") for _ in range(5)]
+    cloud.wait(lambda: cloud.job(exports[-1])["waits_for"])
+    cloud.ask("PUT", "/limits/bank", {"max": 60})
+    cloud.ask("PUT", "/limits/sync-account.1", {"overrides": {"acme": 4, "globex": 0}})
+    cloud.ask("PUT", "/limits/import-nightly.1", {"max": 0})
 
 
 def schedules(seeds: Seeds) -> None:

@@ -34,6 +34,10 @@ DIALOGS = {
     "discard many": ("dead jobs", "Discard …", "Note"),
     "discard a group": ("dead letters", "Discard …", "Note"),
     "delete a calendar": ("calendar", "Delete …", "Back"),
+    "pause a handler": ("handler", "Pause …", "Note"),
+    "pause a limit": ("limit", "Pause …", "Back"),
+    "change a limit": ("limit", "Change number …", "Jobs at a time"),
+    "number of a key": ("limit with keys", "Add …", "Key"),
 }
 
 
@@ -51,6 +55,9 @@ def views(seeds: Seeds) -> dict[str, str]:
         "dead jobs": "/console/jobs?status=DEAD&tag=asked:yes",
         "pending job": f"/console/jobs/{seeds.pending()}",
         "dead letters": "/console/dead-letters",
+        "handler": "/console/handlers/greet",
+        "limit": "/console/limits/exports",
+        "limit with keys": "/console/limits/sync-account.1",
         "calendar": f"/console/calendars/{seeds.calendar('to-ask-about')}",
     }
 

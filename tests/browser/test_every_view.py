@@ -42,6 +42,13 @@ def views(seeds: Seeds, cloud: Cloud) -> dict[str, str]:
     cloud.reach(job["id"], "SUCCEEDED")
     dead = seeds.dead(tags={"customer": "42"}, tenant="acme")
     seeds.retrying()
+    running = cloud.submit("export-data")
+    cloud.reach(running, "RUNNING")
+    waiting = cloud.submit("export-data")
+    cloud.wait(lambda: cloud.job(waiting)["waits_for"])
+    cloud.ask("PUT", "/limits/sync-account.1", {"max": 0, "overrides": {"acme": 4, "globex": 0}})
+    cloud.ask("POST", "/handlers/send-invoice/pause", {"note": "wrong totals"})
+    held = cloud.submit("send-invoice", {"customer": "ada", "cents": 5})
     return {
         "overview": "/console/",
         "jobs": "/console/jobs",
@@ -56,6 +63,15 @@ def views(seeds: Seeds, cloud: Cloud) -> dict[str, str]:
         "new schedule": "/console/new-schedule",
         "handlers": "/console/handlers",
         "handler": "/console/handlers/greet",
+        "paused handler": "/console/handlers/send-invoice",
+        "job of a paused handler": f"/console/jobs/{held}",
+        "submit to a paused handler": "/console/submit?handler=send-invoice",
+        "limits": "/console/limits",
+        "limit": "/console/limits/exports",
+        "limit with keys": "/console/limits/sync-account.1",
+        "key of a limit": "/console/limits/sync-account.1?key=globex",
+        "rate": "/console/limits/bank",
+        "job that waits": f"/console/jobs/{waiting}",
         "dead letters": "/console/dead-letters",
         "calendars": "/console/calendars",
         "calendar": "/console/calendars/holidays",

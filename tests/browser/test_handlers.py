@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -54,7 +55,7 @@ def test_the_list_is_filtered_and_walked_by_keys(page: Page) -> None:
     page.keyboard.press("/")
     page.keyboard.type("invoice")
     row_of(page, "greet").wait_for(state="detached")
-    page.get_by_text("2 of 8 handlers").wait_for()
+    page.get_by_text("2 of 12 handlers").wait_for()
     page.keyboard.press("Escape")
     page.keyboard.press("j")
     page.keyboard.press("Enter")
@@ -97,7 +98,7 @@ def test_the_page_has_schema_policies_figures_jobs_and_schedules(
 
 def test_a_handler_is_paused_with_a_note_and_resumed(page: Page, cloud: Cloud) -> None:
     page.goto("/console/handlers/send-invoice")
-    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Pause …").click()
     page.get_by_label("Note").fill("wrong totals")
     page.get_by_role("dialog").get_by_role("button", name="Pause").click()
     page.get_by_text("Paused send-invoice.").wait_for()
@@ -108,10 +109,86 @@ def test_a_handler_is_paused_with_a_note_and_resumed(page: Page, cloud: Cloud) -
     page.get_by_text("Handler paused").first.wait_for()
     page.get_by_role("link", name="send-invoice").first.click()
     page.wait_for_url("**/console/handlers/send-invoice")
-    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("button", name="Resume …").click()
     page.get_by_role("dialog").get_by_role("button", name="Resume").click()
     page.get_by_text("Resumed send-invoice.").wait_for()
     cloud.reach(job_id, "SUCCEEDED")
+
+
+@pytest.fixture
+def paused(cloud: Cloud) -> Iterator[str]:
+    """Yield the name of a handler that is paused, with a note."""
+    name = "send-invoice"
+    cloud.ask("POST", f"/handlers/{name}/pause", {"note": "wrong totals"})
+    yield name
+    cloud.ask("POST", f"/handlers/{name}/resume", {})
+
+
+def test_a_pause_is_shown_wherever_the_handler_or_its_jobs_are(
+    page: Page, cloud: Cloud, seeds: Seeds, paused: str
+) -> None:
+    payload = {"customer": "ada", "cents": 5}
+    job_id = cloud.submit(paused, payload)
+    later = cloud.submit(paused, payload, delay_seconds=3600)
+    seeds.schedule("of-a-paused-handler", handler=paused, payload=payload)
+    shown = {
+        "/console/handlers": row_of(page, paused).locator(".badge", has_text="Paused"),
+        f"/console/handlers/{paused}": page.locator(".notice", has_text="wrong totals"),
+        "/console/jobs": page.locator("tbody tr", has_text=later).get_by_text("Handler paused"),
+        f"/console/jobs?handler={paused}": page.locator(".notice", has_text="wrong totals"),
+        f"/console/jobs/{job_id}": page.locator(".notice", has_text="does not start before"),
+        f"/console/jobs/{later}": page.locator(".notice", has_text="does not start before"),
+        "/console/schedules": page.locator("tbody tr", has_text="of-a-paused-handler").get_by_text(
+            "Handler paused"
+        ),
+        "/console/schedules/of-a-paused-handler": page.locator(".notice", has_text="they wait"),
+        SUBMIT: page.locator(".notice", has_text="The job is accepted, and waits."),
+        "/console/": page.get_by_role("list", name="Needs attention").get_by_text(
+            f"{paused} was paused"
+        ),
+    }
+    for path, place in shown.items():
+        page.goto(path)
+        place.wait_for()
+    handlers = page.get_by_role("navigation", name="Main").get_by_role("link", name="Handlers")
+    assert handlers.inner_text().split() == ["Handlers", "1", "paused"]
+
+
+def test_a_pause_gets_an_end_and_another_note(page: Page, cloud: Cloud, paused: str) -> None:
+    page.goto(f"/console/handlers/{paused}")
+    page.get_by_role("button", name="Change pause").click()
+    dialog = page.get_by_role("dialog")
+    assert dialog.get_by_label("Note").input_value() == "wrong totals"
+    dialog.get_by_label("Note").fill("until the tax office answers")
+    dialog.get_by_label("Until").fill("2199-01-02T09:00:00")
+    dialog.get_by_role("button", name="Change", exact=True).click()
+    page.get_by_text("Changed the pause of send-invoice.").wait_for()
+    notice = page.locator(".notice", has_text="until the tax office answers")
+    notice.get_by_text("2 Jan, 09:00:00 CET").wait_for()
+    pause = cloud.ask("GET", f"/handlers/{paused}")["paused"]
+    assert pause["note"] == "until the tax office answers"
+    assert pause["until"] == "2199-01-02T08:00:00.000Z"
+
+
+def test_an_end_in_the_past_is_refused_in_the_dialog(
+    page: Page, cloud: Cloud, guard: Guard
+) -> None:
+    guard.allow("status of 422")
+    page.goto("/console/handlers/greet")
+    page.get_by_role("button", name="Pause …").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Until").fill("2020-01-02T09:00:00")
+    dialog.get_by_role("button", name="Pause", exact=True).click()
+    dialog.get_by_role("alert").get_by_text("until").wait_for()
+    assert cloud.ask("GET", "/handlers/greet")["paused"] is None
+
+
+def test_a_handler_shows_its_limits(page: Page) -> None:
+    page.goto("/console/handlers/sync-account")
+    limits = page.get_by_role("region", name="Limits")
+    limits.get_by_text("at most 1 at a time, each value of payload.account").wait_for()
+    limits.get_by_role("link", name="sync-account.1").click()
+    page.wait_for_url("**/console/limits/sync-account.1")
 
 
 def test_jobs_ahead_of_time_do_not_hide_how_the_last_runs_went(

@@ -129,6 +129,7 @@ def judged(page: Page, **changes: Any) -> dict[str, Any]:
     stats = {"last_tick_at": changes.pop("last_tick_at", ago(5, NOW)), "queues": [queue]}
     points = [{"tick": _ms(ago(at, NOW))} for at in changes.pop("ticks_ago", [])]
     retrying = changes.pop("retrying", 0)
+    pauses, limits = changes.pop("pauses", {}), changes.pop("limits", [])
     handlers = [
         {
             "handler": name,
@@ -152,6 +153,8 @@ def judged(page: Page, **changes: Any) -> dict[str, Any]:
                 "stats": stats,
                 "figures": figures,
                 "points": points,
+                "pauses": pauses,
+                "limits": limits,
                 "windowWords": "last hour",
                 "now": _ms(NOW.isoformat()),
             },
@@ -162,6 +165,19 @@ def judged(page: Page, **changes: Any) -> dict[str, Any]:
 
 def _ms(at: str) -> float:
     return datetime.fromisoformat(at).timestamp() * 1000
+
+
+def pause(**fields: Any) -> dict[str, Any]:
+    """Return the pause of a handler, which began a minute ago."""
+    return {"since": ago(60, NOW), "until": None, "note": None, **fields}
+
+
+def limit(since: str | None = None, **fields: Any) -> dict[str, Any]:
+    """Return a limit as listings show it, with a job that waits since ``since``."""
+    waiting = 0 if since is None else 1
+    numbers = {"max": 2, "declared_max": 2, "running": 2, "waiting": waiting, "overrides": {}}
+    about = {"name": "exports", "kind": "concurrency", "key": "handler", "per_seconds": None}
+    return {**about, **numbers, "oldest_waiting_at": since, "handlers": ["a"], **fields}
 
 
 VERDICTS: dict[str, tuple[dict[str, Any], str, str]] = {
@@ -184,6 +200,12 @@ VERDICTS: dict[str, tuple[dict[str, Any], str, str]] = {
         {"started": 0, "last_tick_at": ago(999, NOW)},
         *("bad", "No ticks"),
     ),
+    "a paused handler": ({"pauses": {"a": pause()}}, "warning", "Paused"),
+    "a paused limit": ({"limits": [limit(max=0)]}, "warning", "Paused"),
+    "a paused key": ({"limits": [limit(overrides={"acme": 0})]}, "warning", "Paused"),
+    "a short wait for a slot": ({"limits": [limit(since=ago(3599, NOW))]}, "good", "On time"),
+    "a long wait for a slot": ({"limits": [limit(since=ago(3600, NOW))]}, "warning", "Jobs wait"),
+    "a rate": ({"limits": [limit(kind="rate", running=None)]}, "good", "On time"),
 }
 
 
@@ -205,6 +227,37 @@ def test_one_failing_handler_among_many_good_ones_is_named(page: Page) -> None:
     assert (finding["to"], finding["label"]) == ("/console/handlers/bad", "Show handler")
     (finding,) = judged(page, handlers=[("bad", 0, 9, 10)], retrying=2)["findings"]
     assert finding["to"] == "/console/jobs?handler=bad&status=RETRYING"
+
+
+def test_what_holds_jobs_back_is_named_with_its_reason_and_its_page(page: Page) -> None:
+    page.goto("/console/jobs")
+    found = judged(
+        page,
+        pauses={
+            "mail": pause(until="2026-11-23T12:00:00.000Z", note="the provider is down"),
+            "bill": pause(),
+        },
+        limits=[limit(since=ago(7200, NOW)), limit(overrides={"acme": 0, "globex": 0})],
+    )
+    assert [finding["text"] for finding in found["findings"]] == [
+        "mail was paused 1 min ago, until 23 Nov, 13:00: the provider is down",
+        "bill was paused 1 min ago, until it is resumed",
+        "A job has waited 2 h for a slot of the limit exports: 2 of 2 run, 1 job waits.",
+        "The limit exports is paused for 2 keys.",
+    ]
+    assert [finding["to"] for finding in found["findings"]] == [
+        *("/console/handlers/mail", "/console/handlers/bill"),
+        *["/console/limits/exports"] * 2,
+    ]
+
+
+def test_of_many_that_hold_jobs_back_the_first_are_named_and_the_others_counted(
+    page: Page,
+) -> None:
+    page.goto("/console/jobs")
+    found = judged(page, pauses={f"handler-{n}": pause() for n in range(9)})
+    assert len(found["findings"]) == 7
+    assert found["findings"][-1]["text"] == "3 more handlers or limits hold jobs back."
 
 
 def test_what_waits_and_runs_is_told_by_priority(

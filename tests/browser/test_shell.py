@@ -25,6 +25,7 @@ SECTIONS = {
     "g j": ("Jobs", "/console/jobs"),
     "g s": ("Schedules", "/console/schedules"),
     "g h": ("Handlers", "/console/handlers"),
+    "g l": ("Limits", "/console/limits"),
     "g d": ("Dead letters", "/console/dead-letters"),
     "g c": ("Calendars", "/console/calendars"),
 }

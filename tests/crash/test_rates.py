@@ -71,6 +71,17 @@ def test_a_job_holds_no_slot_while_it_waits_for_its_start_time() -> None:
     assert holders(world) == {}
 
 
+def test_a_job_that_finds_the_rate_used_up_after_it_took_a_slot_gives_the_slot_back() -> None:
+    world = limited(SLOW, Concurrency(3))
+    one, two = world.submit(id="one"), world.submit(id="two")
+    first, second = world.receive()
+    faults = Faults().interrupt("side_items.query_items", lambda: world.handle(second))
+    world.handle(first, succeed, world.process(faults).worker)
+    assert world.job(two).status is JobStatus.SUCCEEDED
+    assert world.job(one).reservation is not None
+    assert holders(world) == {}
+
+
 def test_a_reservation_whose_worker_died_wastes_a_start_and_exceeds_nothing() -> None:
     world = limited(SLOW)
     world.submit(id="one")

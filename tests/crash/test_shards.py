@@ -12,7 +12,10 @@ from hourhand.domain.limits.declarations import Concurrency
 from hourhand.domain.limits.overrides import LimitChanges
 from hourhand.domain.limits.shards import shards_to_try, unpack_shards
 from hourhand.domain.side_items import SideItemKind
+from hourhand.memory import MemoryHandlerDirectory
+from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.services.jobs.execution import Candidate
 from tests.world.limits import Crowd, holders, limited, live_holders, waiters
 from tests.world.runs import fail, succeed
 from tests.world.world import World
@@ -179,3 +182,16 @@ def test_a_lowered_limit_drains_and_a_job_whose_shard_is_gone_is_judged_anew() -
     world.settle()
     assert all(world.job(f"late-{number}").status.is_final for number in range(40))
     assert waiters(world) == []
+
+
+def test_two_numbers_that_are_known_at_once_admit_no_more_than_the_larger() -> None:
+    world = limited(Concurrency(20))
+    older = world.process().worker
+    world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet", limits=(Concurrency(21),)))
+    newer = world.process().worker
+    for _ in range(40):
+        world.submit()
+    for number, delivery in enumerate(world.receive()):
+        worker = older if number < 20 else newer
+        worker.execution.admit(Candidate(delivery, world.store))
+    assert shards(world) == {"0": 20, "1": 1}

@@ -453,6 +453,74 @@ def test_a_late_hand_off_takes_no_slot_of_a_newer_generation() -> None:
     assert {world.job(each).status for each in (job, waiting)} == {JobStatus.SUCCEEDED}
 
 
+def test_a_late_hand_off_overwrites_no_slot_of_a_newer_generation() -> None:
+    world = limited(Concurrency(2))
+    world.submit(id="job")
+    other = world.submit(id="other")
+    world.submit(id="waits", retry={"base_seconds": 0.001, "jitter": "none"})
+    admitted(world, other)
+    drop_messages_of(world, other)
+    faults = Faults()
+    process = world.process(faults)
+    one, waiting = world.receive()
+
+    def another_grants_first_and_its_job_begins_anew() -> None:
+        world.api.operations.cancel("other", actor="caller")
+        world.deliver(fail)
+        world.advance(1)
+        for delivery in world.receive():
+            candidate = Candidate(delivery, world.store)
+            assert world.worker.execution.admit(candidate) is None
+            world.queues.hide(delivery, 0)
+        assert holders(world)["waits"] == 2
+
+    faults.interrupt(SLOT_WRITES, another_grants_first_and_its_job_begins_anew, nth=2)
+    world.handle(one, let_others_wait(world, [waiting], lambda: None), process.worker)
+    assert holders(world) == {"waits": 2}
+
+
+def test_a_dead_holder_is_not_replaced_above_a_lowered_max() -> None:
+    world = limited(Concurrency(2))
+    older = world.process().worker
+    world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet", limits=(Concurrency(1),)))
+    world.worker = world.process().worker
+    world.submit(id="ended")
+    world.deliver()
+    job, other = world.submit(id="job"), world.submit(id="other")
+
+    def a_worker_that_knows_the_older_number_takes_a_slot() -> None:
+        for delivery in world.receive():
+            assert older.execution.admit(Candidate(delivery, world.store)) is None
+            world.queues.hide(delivery, 0)
+
+    drop_messages_of(world, other)
+    delivery, *_ = world.receive()
+    faults = Faults()
+    process = world.process(faults)
+    world.queues.send([outgoing_of(other, world.clock.now(), world.timings.delay_rounding)])
+    faults.interrupt(SLOT_WRITES, a_worker_that_knows_the_older_number_takes_a_slot)
+    world.handle(delivery, succeed, process.worker)
+    assert holders(world) == {"other": 1}
+    assert world.job(job).waits_for is not None
+
+
+def test_the_record_of_a_job_that_was_put_off_does_not_stop_its_queue() -> None:
+    world = limited(Concurrency(1))
+    for name in ("job", "put-off", "waits"):
+        world.submit(id=name)
+        world.advance(0.001)
+
+    def its_record_stays() -> None:
+        without_side_items = world.process(Faults().throttle(SLOT_WRITES, times=100))
+        world.change("put-off", by=without_side_items.api, delay_seconds=100)
+        assert len(waiters(world)) == 2
+
+    one, *others = world.receive()
+    world.handle(one, let_others_wait(world, others, its_record_stays))
+    world.deliver()
+    assert world.job("waits").status is JobStatus.SUCCEEDED
+
+
 def test_the_record_of_a_newer_generation_is_not_deleted_by_a_late_delete() -> None:
     world = limited(Concurrency(1))
     world.submit(id="job")

@@ -128,7 +128,9 @@ class Bench:
             "timings": timings,
             "telemetry": self.telemetry,
         }
-        recovery = RecoveryService(queues=self.queues, waiters=waiters, **common)
+        recovery = RecoveryService(
+            queues=self.queues, waiters=waiters, release_slots=lambda *_: None, **common
+        )
         handlers = MemoryHandlerDirectory("greet")
         return BackfillWork(
             schedules=schedules,

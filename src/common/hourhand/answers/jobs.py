@@ -84,7 +84,11 @@ class WaitsFor(Answered):
 
     kind: Annotated[str, WaitKind]
     limit: Annotated[str | None, "The name of the limit."]
-    key: Annotated[str | None, "The key under the limit; null if the limit has none."]
+    key: Annotated[
+        str | None,
+        "The key under the limit, of at most 64 bytes; null if the limit has none, if the"
+        " submission chose it, and in listings.",
+    ]
     since: datetime | None
     position: Annotated[
         int | None,

@@ -67,7 +67,7 @@ class Pulse(Protocol):
         """
 
     def take_start(self, name: str, cost: float, longest: timedelta) -> TakenStart:
-        """Take a start of a rate limit for the handler; see `TakeStart`. Safe in any thread."""
+        """Take a start of a rate limit for the handler; see `TakeStart`. One call at a time."""
 
 
 class HandlerRunner(Protocol):

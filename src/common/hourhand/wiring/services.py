@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from hourhand.domain.jobs.job import TICK, Job
-from hourhand.domain.limits.declarations import Rate
 from hourhand.settings import DispatchMode, LeaderMode, Settings
 from hourhand.wiring.adapters import Adapters
 
@@ -248,13 +247,9 @@ class Wiring:
         return HandlerStarts(self.job_limits, self.rate_limiters)
 
     def hold_rates(self, job: Job, until: datetime) -> None:
-        """Let no job start that has the rate limits of ``job``. Raises `Unavailable`."""
-        if not self._has_limits(job):
-            return
-        for limit in self.job_limits.of(job):
-            if isinstance(limit.limit, Rate):
-                limiter = self.rate_limiters.limiter(limit, limit.limit, job)
-                self.rate_limiters.hold(limiter, until)
+        """Let no job start that has the rate limits of ``job``."""
+        if self._has_limits(job):
+            self.rate_waits("").hold(job, until)
 
     def line_rule(self, worker: str) -> StartRule:
         """Return the rule that lets jobs reserve start times."""

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from threading import Lock
 
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome
 from hourhand.domain.jobs.unknown_handler import wait_for_handler
@@ -19,7 +20,7 @@ from hourhand.handlers import (
     UnknownHandler,
 )
 from hourhand.ports.clock import Clock
-from hourhand.ports.handler_runner import Finished, Pulse, TakeStart
+from hourhand.ports.handler_runner import Finished, Pulse, TakenStart, TakeStart
 from hourhand.services.jobs.execution import NOT_BEGUN, can_end_in_time
 from hourhand.worker._call import HandlerCall
 from hourhand.worker._errors import error_info
@@ -137,6 +138,17 @@ class ThreadRunner:
         )
 
 
+def _one_at_a_time(take_start: TakeStart) -> TakeStart:
+    """Return what takes starts, for a handler of several threads: it uses a reservation once."""
+    lock = Lock()
+
+    def take(name: str, cost: float, longest: timedelta) -> TakenStart:
+        with lock:
+            return take_start(name, cost, longest)
+
+    return take
+
+
 def job_context(
     job: Job,
     last_error: ErrorInfo | None,
@@ -169,7 +181,7 @@ def job_context(
         logger=JobLogger(logger, fields),
         ends_at_monotonic=clock.monotonic() + job.timeout_seconds,
         monotonic=clock.monotonic,
-        take_start=take_start,
+        take_start=_one_at_a_time(take_start),
     )
 
 

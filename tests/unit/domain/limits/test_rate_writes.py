@@ -141,4 +141,27 @@ def test_a_hold_moves_what_is_before_it(
         state = read_state(update.apply(before))
         assert update.is_allowed(before)
         assert min(state.line or 0, state.gate or 0) >= BOUNDS.now + 60 * SECOND
-        assert not update.is_allowed(item(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("read", "stands", "allowed"),
+    [
+        (item(), item(2, 3), True),
+        (item(1, 90), item(60, 95), True),
+        (item(1, 1), item(60.1, 2), False),
+        (item(90, 1), item(90, 60.1), False),
+        (item(), item(90, 90), False),
+    ],
+)
+def test_a_hold_is_refused_only_where_others_moved_the_state_past_it(
+    read: SideItem | None, stands: SideItem | None, allowed: bool
+) -> None:
+    until = NOW + timedelta(seconds=60)
+    update = hold_write(KEY, read_state(read), until, NOW)
+    assert update is not None
+    assert update.is_allowed(stands) is allowed
+    again = update if allowed else hold_write(KEY, read_state(stands), until, NOW)
+    after_all = read_state(again.apply(stands) if again is not None else stands)
+    before = read_state(stands)
+    assert (after_all.line or 0) >= max(before.line or 0, BOUNDS.now + 60 * SECOND)
+    assert (after_all.gate or 0) >= max(before.gate or 0, BOUNDS.now + 60 * SECOND)

@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
+from hourhand.api.requests import JobSubmission
 from hourhand.domain.errors import InvalidUnique, MissingKey, Unavailable, UniqueConflict
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.limits.unique_keys import Unique
 from hourhand.memory import START
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.ports.job_store import Refused
+from hourhand.services.jobs.submission import Submitted
 from hourhand.testing import Faults
 from tests.world.runs import fail_for_good, succeed
 from tests.world.world import World
@@ -228,6 +231,46 @@ def test_a_key_that_others_take_each_time_is_answered_as_unavailable(
     monkeypatch.setattr(type(world.side_items), "read_item", lambda *_, **__: None)
     with pytest.raises(Unavailable, match="came first each time"):
         world.submit(payload={"day": "2026-01-05", "n": 2})
+
+
+def test_a_job_that_is_deleted_as_a_submission_meets_it_is_created_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = by_day()
+    put, refusals = world.store.put, [Refused(None)]
+    monkeypatch.setattr(world.store, "put", lambda job: refusals.pop() if refusals else put(job))
+    job = world.submit(payload=DAY)
+    assert refusals == []
+    assert list(world.store.jobs()) == [job.id]
+    [record] = world.side_items.items().values()
+    assert record.number("e") == 1
+
+
+# --- many ---
+
+
+def test_unique_jobs_of_a_batch_meet_each_other_and_those_before_them() -> None:
+    world = by_day()
+    first, tuesday = world.submit(payload=DAY), {"day": "2026-01-06"}
+    bodies: list[dict[str, Any]] = [
+        {"handler": "greet", "payload": DAY},
+        {"handler": "greet", "payload": tuesday},
+        {"handler": "other", "payload": DAY},
+        {"handler": "greet", "payload": {}},
+        {"handler": "greet", "payload": tuesday},
+    ]
+    requests = [JobSubmission.parse(body) for body in bodies]
+    met, new, plain, refused, again = world.api.submission.submit_many(requests, actor="caller")
+    assert met == Submitted(first, created=False)
+    assert isinstance(new, Submitted)
+    assert new.created
+    assert again == Submitted(new.job, created=False)
+    assert isinstance(plain, Submitted)
+    assert (plain.created, plain.job.unique_key) == (True, None)
+    assert isinstance(refused, MissingKey)
+    assert {*world.store.jobs()} == {first.id, new.job.id, plain.job.id}
+    world.deliver()
+    assert len(world.runs) == 3
 
 
 # --- changes ---

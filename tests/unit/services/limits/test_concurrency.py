@@ -8,9 +8,14 @@ import pytest
 
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.limits.fair_shares import STRIDE
+from hourhand.domain.limits.overrides import LimitChanges
+from hourhand.domain.limits.shards import shards_to_try
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.services.jobs.due import outgoing_of
+from hourhand.testing import Faults
 from tests.world.limits import (
     Crowd,
     holders,
@@ -111,6 +116,27 @@ def test_a_job_from_before_a_deployment_that_added_the_limit_keeps_to_it() -> No
 
 
 # --- waiting ------------------------------------------------------------------------------------
+
+
+def test_a_job_that_waits_for_a_slot_is_not_late() -> None:
+    world = limited(Concurrency(1))
+    first, second = world.submit(), world.submit()
+    one, other = world.receive()
+
+    def look(job: Job, pulse: Pulse) -> Finished:
+        world.handle(other)
+        for _ in range(30):
+            world.advance(20)
+            pulse.beat(None)
+            world.tick()
+        assert world.job(second).waits_for is not None
+        record = world.control.read_tick()
+        assert record is not None
+        assert set(record.oldest_due_seconds.values()) == {0.0}
+        return succeed(job, pulse)
+
+    world.handle(one, look)
+    assert world.job(first).status is JobStatus.SUCCEEDED
 
 
 def test_a_job_that_finds_a_limit_full_is_parked_once_without_a_message() -> None:
@@ -235,6 +261,85 @@ def test_a_waiter_that_is_rescheduled_gives_up_its_place() -> None:
     world.advance(1000)
     world.settle()
     assert all_ended(world, jobs)
+
+
+def test_two_jobs_of_a_tenant_that_begin_to_wait_at_once_get_two_places() -> None:
+    world = limited(Concurrency(1, order="fair"))
+    for name in ("first", "second", "third"):
+        world.submit(id=name, tenant="acme")
+    first, second, third = world.receive()
+
+    def look(job: Job, pulse: Pulse) -> Finished:
+        faults = Faults().interrupt("side_items.write_item", lambda: world.handle(third))
+        world.handle(second, succeed, world.process(faults).worker)
+        waits = [world.job(name).waits_for for name in ("third", "second")]
+        ranks = [wait.rank for wait in waits if wait is not None]
+        assert ranks == [0, STRIDE]
+        return succeed(job, pulse)
+
+    world.handle(first, look)
+    world.settle()
+    assert [run.job.id for run in world.runs] == ["first", "third", "second"]
+
+
+def fill(world: World, size: int) -> list[Job]:
+    """Let jobs take all slots, whose workers are not heard of until their leases expire."""
+    jobs = [world.submit(id=f"running-{number}") for number in range(size)]
+    for delivery in world.receive():
+        with pytest.raises(HandlerKilled):
+            world.handle(delivery, kill_process)
+    assert len(running(world)) == size
+    return jobs
+
+
+def wait_in_shard(world: World, shard: int, size: int) -> str:
+    """Let a job wait in a shard of a limit of so many slots, all of which are taken."""
+    names = (f"late-{number}" for number in range(10_000))
+    name = next(name for name in names if shards_to_try(name, size) == (shard,))
+    world.submit(id=name)
+    world.deliver()
+    waits_for = world.job(name).waits_for
+    assert waits_for is not None
+    assert waits_for.shard == shard
+    return name
+
+
+def send_again(world: World, name: str) -> None:
+    """Send the message of a job that waits, as the sweep does."""
+    job, rounding = world.job(name), world.timings.delay_rounding
+    world.queues.send([outgoing_of(job, world.clock.now(), rounding)])
+
+
+def test_a_parked_job_that_comes_by_itself_waits_on_while_every_shard_is_full() -> None:
+    size = 21
+    world = limited(Concurrency(size))
+    jobs = fill(world, size)
+    name = wait_in_shard(world, 1, size)
+    parked, records = world.job(name), waiters(world)
+    send_again(world, name)
+    world.deliver()
+    assert world.job(name) == parked
+    assert waiters(world) == records
+    assert name not in holders(world)
+    world.settle()
+    assert all_ended(world, [*jobs, parked])
+
+
+def test_a_parked_job_whose_shard_is_gone_waits_in_one_that_is_left() -> None:
+    size = 21
+    world = limited(Concurrency(size))
+    jobs = fill(world, size)
+    name = wait_in_shard(world, 1, size)
+    world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=20), "caller")
+    send_again(world, name)
+    world.deliver(by=world.process().worker)
+    waits_for = world.job(name).waits_for
+    assert waits_for is not None
+    assert waits_for.shard == 0
+    assert len(waiters(world)) == 1
+    world.settle()
+    assert all_ended(world, [*jobs, world.job(name)])
+    assert waiters(world) == []
 
 
 # --- ends ---------------------------------------------------------------------------------------

@@ -5,20 +5,23 @@ from __future__ import annotations
 import pytest
 
 from hourhand.domain.errors import InvalidInput, NotFound, Unavailable, WrongState
-from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.domain.limits.overrides import LimitChanges
 from hourhand.domain.schedules.schedule import ScheduleEventKind
 from hourhand.memory import START, MemoryHandlerDirectory
 from hourhand.ports.handler_directory import HandlerInfo
+from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.services.limits import operations, wait_queues
 from hourhand.services.limits.operations import (
     EVENT_NOTE_BYTES,
     JobOfLimit,
     LimitReport,
     LimitService,
 )
-from tests.world.limits import limited, running, while_one_runs
-from tests.world.runs import fail
+from hourhand.testing import Faults
+from tests.world.limits import holders, limited, running, while_one_runs
+from tests.world.runs import fail, succeed
 from tests.world.world import World
 
 
@@ -95,6 +98,39 @@ def test_a_raised_number_grants_waiting_jobs_at_once() -> None:
         assert delivery.message.job_id == "second"
 
     while_one_runs(world, look)
+
+
+@pytest.mark.parametrize(("at_once", "seconds", "granted_at_once"), [(2, 0, 2), (9, 15, 1)])
+def test_a_change_grants_what_it_has_time_for_and_the_sweep_the_rest(
+    monkeypatch: pytest.MonkeyPatch, at_once: int, seconds: float, granted_at_once: int
+) -> None:
+    world = limited(Concurrency(1))
+    names = ("later-1", "later-2", "later-3")
+    for name in ("first", *names):
+        world.submit(id=name)
+    first, *others = world.receive()
+    faults = Faults().interrupt("queues.send", lambda: world.advance(seconds))
+    slow = world.process(faults).api.limits
+
+    def look(job: Job, pulse: Pulse) -> Finished:
+        for delivery in others:
+            world.handle(delivery)
+        with monkeypatch.context() as patch:
+            # One job a round, so that the bounds are looked at between two of them.
+            patch.setattr(wait_queues, "MAX_GRANTS", 1)
+            patch.setattr(operations, "GRANTED_AT_ONCE", at_once)
+            _, granted = slow.change("greet.1", lowered(4), "caller")
+        assert granted == granted_at_once
+        assert {*holders(world)} == {"first", *names[:granted]}
+        for _ in range(6):
+            world.advance(20)
+            pulse.beat(None)
+            world.tick()
+        assert {*holders(world)} == {"first", *names}
+        assert {delivery.message.job_id for delivery in world.receive()} == {*names}
+        return succeed(job, pulse)
+
+    world.handle(first, look)
 
 
 def test_a_limit_of_0_starts_nothing_and_what_runs_goes_on() -> None:

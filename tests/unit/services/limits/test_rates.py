@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus, Outcome
 from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
 from hourhand.domain.limits.overrides import LimitChanges
@@ -19,7 +20,10 @@ from hourhand.memory import START
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.side_item_store import SideItemWrite
+from hourhand.services.jobs.execution import Disposition
+from hourhand.services.limits.rate_limiters import MAX_RACES
 from hourhand.services.limits.rates_rule import TOO_LONG
+from hourhand.testing import Faults
 from tests.world.limits import holders, limited, while_one_runs
 from tests.world.runs import fail, succeed
 from tests.world.world import World
@@ -258,6 +262,32 @@ def test_a_start_beyond_the_longest_wait_ends_the_job_dead() -> None:
     assert len(starts(world)) == 1
 
 
+@pytest.mark.parametrize(("expires_in", "ends"), [(None, JobStatus.DEAD), (60, JobStatus.EXPIRED)])
+def test_a_line_that_grows_too_long_once_a_job_holds_its_slot_ends_the_job(
+    expires_in: float | None, ends: JobStatus
+) -> None:
+    world = paced(Rate(6, per=60, burst=1), Concurrency(3), count=1)
+    world.deliver()
+    world.advance(20)
+    expiry = None if expires_in is None else rfc3339(world.clock.now() + expires_in * SECOND)
+    world.submit(id="late", expires_at=expiry)
+    [delivery] = world.receive()
+    held: list[str] = []
+
+    def others_reserve() -> None:
+        held.extend(holders(world))
+        fill(world, LONGEST_WAIT + 60 * SECOND)
+
+    # The first read found no line.
+    faults = Faults().interrupt("side_items.read_item", others_reserve, nth=2)
+    world.handle(delivery, succeed, world.process(faults).worker)
+    assert held == ["late"]
+    assert holders(world) == {}
+    pass_time(world, 65)
+    assert world.job("late").status is ends
+    assert len(starts(world)) == 1
+
+
 def test_a_start_after_the_expiry_ends_the_job_expired_and_wastes_no_start() -> None:
     world = paced(Rate(6, per=60, burst=1), count=3)
     world.deliver()
@@ -271,21 +301,64 @@ def test_a_start_after_the_expiry_ends_the_job_expired_and_wastes_no_start() -> 
     assert world.job("next").status is JobStatus.SUCCEEDED
 
 
+def refuse_write(*_: object) -> SideItemWrite:
+    """Stand for a write of a state that others moved."""
+    return SideItemWrite(is_applied=False, item=None)
+
+
+@pytest.mark.parametrize("jobs_before", [0, 1], ids=["start", "reserve"])
 def test_a_state_that_others_move_again_and_again_hides_the_message(
+    monkeypatch: pytest.MonkeyPatch, jobs_before: int
+) -> None:
+    world = paced(Rate(6, per=60, burst=1), count=jobs_before)
+    world.deliver()
+    world.submit(id="late")
+    with monkeypatch.context() as patch:
+        patch.setattr(type(world.side_items), "write_item", refuse_write)
+        assert world.deliver() == [Disposition.KEEP]
+    assert len(starts(world)) == jobs_before
+    assert world.job("late").reservation is None
+    pass_time(world, 17)
+    assert len(starts(world)) == jobs_before + 1
+
+
+def test_a_gate_that_others_move_again_and_again_keeps_the_start_time_of_a_job(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    world = paced(Rate(6, per=60), count=1)
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            type(world.side_items),
-            "write_item",
-            lambda *_: SideItemWrite(is_applied=False, item=None),
-        )
-        world.deliver()
-    assert starts(world) == []
-    world.advance(6)
+    world = paced(Rate(6, per=60, burst=1), count=2)
     world.deliver()
+    reservation = world.job("job-1").reservation
+    assert reservation is not None
+    world.advance_to(reservation.at)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(world.side_items), "write_item", refuse_write)
+        assert world.deliver() == [Disposition.KEEP]
     assert len(starts(world)) == 1
+    assert world.job("job-1").reservation == reservation
+    pass_time(world, 6)
+    assert len(starts(world)) == 2
+
+
+@pytest.mark.parametrize("expires_in", [None, 15], ids=["too long", "expires before"])
+def test_a_job_that_changes_while_it_gets_a_start_time_keeps_its_change(
+    expires_in: float | None,
+) -> None:
+    world = paced(Rate(6, per=60, burst=1), count=2)
+    world.deliver()
+    expiry = world.clock.now() + (expires_in or 1_000) * SECOND
+    world.submit(id="late", payload="old", expires_at=rfc3339(expiry))
+    [delivery] = world.receive()
+    faults = Faults().interrupt("jobs.transition", lambda: world.change("late", payload="new"))
+    assert world.handle(delivery, succeed, world.process(faults).worker) is Disposition.KEEP
+    changed = world.job("late")
+    assert (changed.generation, changed.reservation) == (2, None)
+    pass_time(world, 45)
+    assert world.job("late").status is (
+        JobStatus.SUCCEEDED if expires_in is None else JobStatus.EXPIRED
+    )
+    payloads = [run.payload_text for run in world.runs if run.job.id == "late"]
+    assert payloads == ([] if expires_in else ['"new"'])
+    assert world.queues.messages() == []
 
 
 def test_a_plain_start_costs_one_write_and_a_wait_moves_the_job_once() -> None:
@@ -345,6 +418,75 @@ def test_a_shorter_wait_does_not_shorten_one_that_stands() -> None:
     world.submit(id="late")
     pass_time(world, 29)
     assert "late" not in [run.job.id for run in world.runs]
+
+
+def test_a_hold_is_kept_while_other_jobs_start_again_and_again() -> None:
+    world = limited(Rate(60, per=60, burst=10))
+    world.submit(id="job-0")
+    [delivery] = world.receive()
+    faults = Faults()
+    names = (f"beside-{number}" for number in range(20))
+
+    def another_starts() -> None:
+        world.submit(id=next(names))
+        world.deliver()
+
+    # The first write is the start of the job itself.
+    for nth in range(2, 2 + 2 * MAX_RACES):
+        faults.interrupt("side_items.write_item", another_starts, nth=nth)
+    world.handle(delivery, told_to_wait, world.process(faults).worker)
+    begun = len(starts(world))
+    assert begun == 2
+    world.submit(id="late")
+    pass_time(world, 19)
+    assert len(starts(world)) == begun
+    pass_time(world, 20)
+    assert len(starts(world)) == begun + 2
+
+
+def test_a_longer_hold_that_comes_first_stands() -> None:
+    world = limited(Rate(60, per=60, burst=2))
+    world.submit(id="job-0")
+    world.submit(id="longer")
+    first, second = world.receive()
+
+    def refuse(job: Job, pulse: Pulse) -> Finished:
+        wait = timedelta(seconds=60)
+        return Finished(outcome=Outcome.SNOOZED, retry_after=wait, is_rate_limited=True)
+
+    faults = Faults().interrupt(
+        "side_items.write_item", lambda: world.handle(second, refuse), nth=2
+    )
+    world.handle(first, told_to_wait, world.process(faults).worker)
+    world.submit(id="late")
+    begun = len(starts(world))
+    pass_time(world, 59)
+    assert len(starts(world)) == begun
+
+
+@pytest.mark.parametrize("does_answer", [True, False])
+def test_an_outcome_is_committed_though_the_rate_cannot_be_held(
+    monkeypatch: pytest.MonkeyPatch, does_answer: bool
+) -> None:
+    world = limited(Rate(60, per=60, burst=10))
+    world.submit(id="job-0")
+
+    def write(*args: object) -> SideItemWrite:
+        if not does_answer:
+            raise Unavailable("The table did not answer.")
+        return refuse_write(*args)
+
+    def refuse(job: Job, pulse: Pulse) -> Finished:
+        monkeypatch.setattr(type(world.side_items), "write_item", write)
+        return told_to_wait(job, pulse)
+
+    assert world.deliver(refuse) == [Disposition.DONE]
+    monkeypatch.undo()
+    job = world.job("job-0")
+    assert (job.status, job.attempt, job.lease_owner) == (JobStatus.RETRYING, 0, None)
+    assert world.telemetry.total("optional_requests_failed") == 1
+    pass_time(world, 22)
+    assert world.job("job-0").status is JobStatus.SUCCEEDED
 
 
 # --- windows ---

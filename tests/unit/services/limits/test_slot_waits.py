@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.pauses import Waiting
@@ -45,6 +48,28 @@ def test_a_parked_job_shows_its_limit_and_alone_its_key_and_its_place() -> None:
         in_full = replace(in_list, key="acme", position=2)
         assert shown(world, "third") == [in_list, in_full]
         assert shown(world, "first") == [None, None]
+
+    while_first_runs(world, look)
+
+
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [
+        ({"payload": {"account": "acme"}}, "acme"),
+        ({"payload": {"account": 42}}, "42"),
+        ({"payload": {}}, "null"),
+        ({"payload": {"account": "acme"}, "concurrency_key": "chosen"}, None),
+    ],
+)
+def test_a_key_in_the_payload_is_shown_and_one_that_was_chosen_is_not(
+    fields: dict[str, Any], key: str | None
+) -> None:
+    world = limited(Concurrency(1, key="payload.account"))
+    for name in ("first", "second"):
+        world.submit(id=name, **fields)
+
+    def look() -> None:
+        assert [waiting and waiting.key for waiting in shown(world, "second")] == [None, key]
 
     while_first_runs(world, look)
 

@@ -172,6 +172,17 @@ def test_bullmq_limit_of_each_group() -> None:
     assert crowd.most_running == 2
 
 
+def test_bullmq_rate_of_each_group() -> None:
+    world = limited(Rate(6, per=30, burst=1, key="payload.group"))
+    groups = [world.submit(payload={"group": number % 2}) for number in range(6)]
+    let_run(world, 15)
+    assert len(starts(world)) == 6
+    for group in (groups[::2], groups[1::2]):
+        ids = {job.id for job in group}
+        own = sorted(run.started_at for run in world.runs if run.job.id in ids)
+        assert min(later - sooner for sooner, later in pairwise(own)) >= timedelta(seconds=4.9)
+
+
 # --- Quartz ---
 
 

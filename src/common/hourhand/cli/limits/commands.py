@@ -18,7 +18,8 @@ from hourhand.domain.limits.declarations import MAX_RATE_COUNT
 
 limits = Noun(
     name="limits",
-    help="List and show limits of how many jobs run at a time, and change them while jobs run.",
+    help="List and show limits of how many jobs run at a time or start in a period, and change "
+    "them while jobs run.",
 )
 
 LimitName = Annotated[
@@ -53,6 +54,15 @@ KeyOption = Annotated[
         "that have no number of their own.",
     ),
 ]
+ShownKeyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        metavar="KEY",
+        help="The key whose jobs are shown, of a limit that has keys, such as the name of a "
+        "tenant. Without it, such a limit shows its numbers alone.",
+    ),
+]
 
 
 @limits.command("list")
@@ -73,7 +83,7 @@ def list_limits(
 
 @limits.command("show")
 @verb(example="hourhand limits show stripe --key acme", prints=(Limit,))
-def show_limit(session: Session, name: LimitName, key: KeyOption = None) -> None:
+def show_limit(session: Session, name: LimitName, key: ShownKeyOption = None) -> None:
     """Show a limit, the jobs that hold its slots, and the first 20 that wait.
 
     A limit with keys shows its jobs for one key at a time.
@@ -138,6 +148,7 @@ def pause(session: Session, names: LimitNames, key: KeyOption = None) -> int:
     """Set the numbers of limits to 0: no job that has them starts until they are resumed.
 
     Jobs are accepted and wait. Jobs that run end as ever. Workers may start jobs for 30 s more.
+    A rate cannot be paused: pause its handlers, which also takes a note and an end.
     """
     from hourhand.cli.limits.showing import show_changed
 

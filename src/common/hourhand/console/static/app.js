@@ -22,6 +22,7 @@ import { routes as scheduleRoutes } from "./views/schedules.js";
 import { routes as deadLetterRoutes } from "./views/dead_letters.js";
 import { routes as calendarRoutes } from "./views/calendars.js";
 import { routes as handlerRoutes } from "./views/handlers.js";
+import { routes as limitRoutes } from "./views/limits.js";
 
 /** Each route: {pattern, view, section}. A view gets the pattern's segments and `query`. */
 const ROUTES = [
@@ -33,6 +34,7 @@ const ROUTES = [
   ...deadLetterRoutes,
   ...calendarRoutes,
   ...handlerRoutes,
+  ...limitRoutes,
 ];
 
 const SECTIONS = [
@@ -40,6 +42,7 @@ const SECTIONS = [
   { name: "jobs", title: "Jobs", to: address(["jobs"]), icon: "jobs", keys: "g j" },
   { name: "schedules", title: "Schedules", to: address(["schedules"]), icon: "schedules", keys: "g s" },
   { name: "handlers", title: "Handlers", to: address(["handlers"]), icon: "handlers", keys: "g h" },
+  { name: "limits", title: "Limits", to: address(["limits"]), icon: "limits", keys: "g l" },
   { name: "dead-letters", title: "Dead letters", to: address(["dead-letters"]), icon: "deadLetters", keys: "g d" },
   { name: "calendars", title: "Calendars", to: address(["calendars"]), icon: "calendars", keys: "g c" },
 ];

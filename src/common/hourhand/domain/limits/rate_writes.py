@@ -164,12 +164,15 @@ def hold_write(
 ) -> SideItemUpdate | None:
     """Return the write after which no job starts before ``until``; ``None``: none does anyway."""
     held = to_ms(until) * 1_000
-    if (state.line or 0) >= held and (state.gate or 0) >= held:
+    behind = [name for name, at in ((LINE, state.line), (GATE, state.gate)) if (at or 0) < held]
+    if not behind:
         return None
+    # Both only ever move forward. So each of them refuses this write at most once: when it passed
+    # ``held`` since it was read.
     return SideItemUpdate(
         key=key,
-        expect=(_is_as_read(LINE, state.line), _is_as_read(GATE, state.gate)),
-        sets={LINE: max(state.line or 0, held), GATE: max(state.gate or 0, held)},
+        expect=tuple(_at_most(name, held) for name in behind),
+        sets=dict.fromkeys(behind, held),
         keep_until=now + RATES_KEPT,
     )
 
@@ -197,10 +200,6 @@ def _queue_at_gate(key: SideKey, cost_us: int, bounds: Bounds, now: datetime) ->
         keep_until=now + RATES_KEPT,
     )
     return RateWrite(Pass.QUEUE_AT_GATE, update)
-
-
-def _is_as_read(name: str, microseconds: int | None) -> Clause:
-    return Lacks(name) if microseconds is None else Compares(name, "=", microseconds)
 
 
 def _read_starts(text: str | None) -> tuple[int, ...]:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from threading import Lock
 from typing import Any, TypeAlias
 
 from hourhand.domain.errors import Unavailable, WrittenByNewer
@@ -91,7 +90,6 @@ class RunningAttempt:
     progress: Progress | None = field(default=None)
     lease_ends_at: float = field(init=False)
     _reserved: dict[str, ReservedStart] = field(init=False)
-    _taking: Lock = field(default_factory=Lock, init=False)
 
     def __post_init__(self) -> None:
         """Read how much of the lease is left, and which starts the handler has reserved."""
@@ -140,9 +138,7 @@ class RunningAttempt:
 
     def take_start(self, name: str, cost: float, longest: timedelta) -> TakenStart:
         """Take a start of a rate limit; see the port `Pulse`."""
-        # An async handler may take several at once, in threads: one reservation is used once.
-        with self._taking:
-            return self.tools.take_job_start(self.job, name, cost, longest, self._reserved)
+        return self.tools.take_job_start(self.job, name, cost, longest, self._reserved)
 
     def finish(self, finished: Finished, payload_text: str) -> bool:
         """Commit how the handler's run ended; whether it was still ours to commit."""

@@ -54,9 +54,9 @@ class RecoveryService:
     timings: Timings
     telemetry: Telemetry
     waiters: WaiterRecords
+    release_slots: Callable[[Job, Job], None]
     wake_next: Callable[[Overlap, str], None] | None = None
     pause_schedule: Callable[[Job], None] | None = None
-    release_slots: Callable[[Job, Job], None] | None = None
 
     def recover_lost(self, job: Job, actor: str) -> bool:
         """End the attempt of a RUNNING job whose lease expired; whether it was ours to end."""
@@ -142,8 +142,7 @@ class RecoveryService:
             case OutboxTask.SEND_DEAD_LETTER:
                 self._send_dead_letter(details)
             case OutboxTask.RELEASE_SLOTS:
-                if self.release_slots is not None:
-                    self.release_slots(job, job)
+                self.release_slots(job, job)
             case OutboxTask.MARK_OBJECTS:
                 keep_until = job.keep_until or self.clock.now() + keep_after_end(job)
                 self.contents.mark_finished(job, keep_until)

@@ -16,6 +16,7 @@ from hourhand.domain.limits.waiters import Waiter
 from hourhand.services.jobs.execution import Deferred
 from hourhand.services.jobs.recovery import RecoveryService
 from hourhand.services.limits.slot_tables import Slots, SlotTables
+from hourhand.services.limits.wait_queues import is_parked_for
 
 LIMIT_REASON = "limit"
 """Why a job was cancelled that found a limit full, as its history says."""
@@ -105,12 +106,13 @@ class FullLimits:
 
     def _is_crowded(self, queue: Slots, job: Job, max_waiting: int) -> bool:
         """Whether as many jobs wait as may. Jobs that come at the same time may exceed it."""
-        if job.waits_for is not None or self._waiting(queue, max_waiting) < max_waiting:
+        if is_parked_for(queue.limit, job) or self._waiting(queue, max_waiting) < max_waiting:
             return False
         waiters = self.tables.view(queue, LOOKED_UP).waiters
         found = self.tables.jobs.get_many([waiter.job_id for waiter in waiters])
         for waiter in waiters:
-            if not _waits(found.get(waiter.job_id), waiter):
+            is_known = waiter.job_id not in found.newer
+            if is_known and not _waits(found.get(waiter.job_id), waiter):
                 self.tables.delete_waiter(queue, waiter)
         return self._waiting(queue, max_waiting) >= max_waiting
 
@@ -131,9 +133,13 @@ class FullLimits:
         return Entry.QUEUED
 
     def _stop(self, held: Job) -> None:
+        """Cancel a job that has a slot and waits, or ask it to stop if it runs."""
         if held.status.is_waiting:
-            self.recovery.cancel_job(held, self.worker, LIMIT_REASON)
-        elif held.status is JobStatus.RUNNING and held.cancel_requested_at is None:
+            if self.recovery.cancel_job(held, self.worker, LIMIT_REASON):
+                return
+            # It began meanwhile.
+            held = self.tables.jobs.get(held.id) or held
+        if held.status is JobStatus.RUNNING and held.cancel_requested_at is None:
             now = self.recovery.clock.now()
             self.recovery.due.make(
                 held,

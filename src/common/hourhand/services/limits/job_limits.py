@@ -12,7 +12,7 @@ from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.limits.declarations import Limit, Rate
 from hourhand.domain.limits.job_limits import JobLimit, NamedLimit, limits_of, shared_limits
-from hourhand.domain.limits.keys import InvalidLimit, KeyFields
+from hourhand.domain.limits.keys import InvalidLimit, KeyFields, KeySource
 from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.services.jobs.new_job import NAMED_LIMITS, named_limits
 from hourhand.services.jobs.payload_store import PayloadStore
@@ -67,6 +67,18 @@ class JobLimits:
         named = named_limits(self.handlers, job.handler, job.limits)
         by_position = {str(position): (one.name, one.limit) for position, one in enumerate(named)}
         return by_position.get(waits_for.limit)
+
+    def shown_key(self, job: Job, limit: JobLimit) -> str | None:
+        """Return the key of a job's limit as it is shown.
+
+        Of a key in the payload the job stores a digest, so the payload is read. ``None``: the limit
+        has a single key, or the submission chose the key. Raises `Unavailable`.
+        """
+        path = limit.limit.path
+        if limit.text is not None or path.source is not KeySource.PAYLOAD:
+            return limit.text
+        value = path.value_of(self._fields(job))
+        return path.text(value) if path.digest(limit.name, value) == limit.digest else None
 
     def _fields(self, job: Job) -> KeyFields:
         return KeyFields(tenant=job.tenant, tags=job.tags, payload=lambda: self._payload(job))

@@ -252,13 +252,11 @@ class LimitService:
         clock = self.tables.clock
         deadline = clock.monotonic() + GRANT_SECONDS
         granted = 0
-        for digest in digests:
-            for slots in self._shards(declared, digest):
-                while granted < GRANTED_AT_ONCE and clock.monotonic() < deadline:
-                    more = self.queues.recheck(slots, across=True)
-                    granted += more
-                    if not more:
-                        break
+        for slots in [one for digest in digests for one in self._shards(declared, digest)]:
+            more = 1
+            while more and granted < GRANTED_AT_ONCE and clock.monotonic() < deadline:
+                more = self.queues.recheck(slots, across=True)
+                granted += more
         return granted
 
     def _summary(self, declared: DeclaredLimit, overrides: LimitOverrides) -> LimitReport:

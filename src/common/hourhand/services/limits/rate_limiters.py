@@ -137,18 +137,16 @@ class RateLimiters:
         return self._write(limiter, job, decide, early)
 
     def hold(self, limiter: Limiter, until: datetime) -> None:
-        """Let no job start before ``until``. One that other jobs move meanwhile is left."""
+        """Let no job start before ``until``. Raises `Crowded`."""
+        # The gate lets jobs start a burst before it: so much further it must move.
+        held = until + timedelta(microseconds=limiter.pace.tolerance_us) + EARLY_START
         state = read_state(self.side_items.read_item(limiter.key))
         for _ in range(MAX_RACES):
-            # The gate lets jobs start a burst before it: so much further it must move.
-            held = until + timedelta(microseconds=limiter.pace.tolerance_us) + EARLY_START
             update = hold_write(limiter.key, state, held, self.clock.now())
             if update is None:
                 return
-            made = self.side_items.write_item(update)
-            if made.is_applied:
-                return
-            state = read_state(made.item)
+            state = read_state(self.side_items.write_item(update).item)
+        raise Crowded
 
     def _write(
         self,

@@ -14,6 +14,7 @@ from functools import partial
 from hourhand.domain.jobs.job import ErrorInfo, Job
 from hourhand.domain.jobs.transitions import change
 from hourhand.domain.jobs.waiting import Reservation
+from hourhand.domain.limits.declarations import Rate
 from hourhand.domain.limits.rate_writes import Pass
 from hourhand.domain.limits.rates import PAID_FOR
 from hourhand.ports.job_store import Applied
@@ -22,6 +23,7 @@ from hourhand.services.jobs.due import DueJobs
 from hourhand.services.jobs.execution import Candidate, Deferred
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.rate_limiters import Crowded, Given, Limiter, RateLimiters, TooFar
+from hourhand.services.optional import ask_optionally
 
 ASK_AGAIN = timedelta(seconds=5)
 """How long the message of a job is hidden that changed while its time was reserved, or that lost
@@ -85,14 +87,32 @@ class RateWaits:
         self.telemetry.count("starts_reserved")
         return Deferred()
 
+    def hold(self, job: Job, until: datetime) -> None:
+        """Let no job start before ``until`` that has the rate limits of ``job``.
+
+        Raises nothing: the outcome of the attempt, which asked for it, must be committed.
+        """
+        ask_optionally(
+            self.telemetry,
+            "The rate limits of a job could not be held back after a refusal. The jobs that start "
+            "meanwhile may be refused, too.",
+            partial(self._hold, job, until),
+        )
+
+    def _hold(self, job: Job, until: datetime) -> None:
+        # Also those that count nothing of this attempt: the refusal concerns them as well.
+        for limit in self.limits.of(job):
+            if isinstance(limit.limit, Rate):
+                self.limiters.hold(self.limiters.limiter(limit, limit.limit, job), until)
+
     def end_too_far(self, candidate: Candidate, job: Job, limiter: Limiter) -> Deferred | None:
         """End a job for which no start time is left: EXPIRED at its expiry, else DEAD."""
         if job.expires_at is not None:
             # It would start after its expiry: it ends EXPIRED then, and wastes no start time.
             reason = f"the rate of {limiter.limit.name} has no start before it expires"
             build = partial(change, sets={}, reason=reason)
-            self.due.move(job, job.expires_at, build, self.worker)
-            return Deferred()
+            result = self.due.move(job, job.expires_at, build, self.worker)
+            return Deferred() if isinstance(result, Applied) else Deferred(ASK_AGAIN)
         message = f"The rate limit {limiter.limit.name} has no start within 30 days."
         candidate.error = ErrorInfo(type=TOO_LONG, message=message, retryable=False)
         return None

@@ -59,9 +59,6 @@ from hourhand.ports.job_store import JobStore
 from hourhand.ports.side_item_store import SideItemStore
 from hourhand.services.limits.known_overrides import KnownOverrides
 
-MAX_SHARE_RACES = 5
-"""Writes of a tenant's share that others of the tenant make at the same time."""
-
 DIGEST_PREFIX = "d."
 """How the key of a holder begins that is a digest; no job's own id holds a dot so."""
 
@@ -173,21 +170,16 @@ class SlotTables:
         return None
 
     def fair_rank(self, slots: Slots, job: Job) -> int:
-        """Return the rank of a job that begins to wait for a limit with a fair order.
-
-        Where others of its tenant come at the same time again and again, it is that of the last.
-        """
+        """Return the rank of a job that begins to wait for a limit with a fair order."""
         key = share_key(slots.limit.digest16, job.tenant)
         virtual_time = self.view(slots, 0).record.virtual_time
-        item = self.side_items.read_item(key)
-        for _ in range(MAX_SHARE_RACES):
-            write = self.side_items.write_item(
-                share_write(key, item, virtual_time, self.clock.now())
-            )
-            item = write.item
-            if write.is_applied and item is not None:
-                return rank_given(item)
-        return virtual_time if item is None else rank_given(item)
+        now, item = self.clock.now(), self.side_items.read_item(key)
+        write = self.side_items.write_item(share_write(key, item, virtual_time, now))
+        if not write.is_applied:
+            # Another job of the tenant moved the share past the virtual time. A share only moves
+            # forward, so a write that adds to it is not refused.
+            write = self.side_items.write_item(share_write(key, write.item, virtual_time, now))
+        return virtual_time if write.item is None else rank_given(write.item)
 
     def take(self, slots: Slots, view: SlotsView, job: Job, rank: int | None = None) -> bool:
         """Take a free slot for ``job``, or renew its own of an older generation.

@@ -42,7 +42,7 @@ class SlotWaits:
         return Waiting(
             kind=WaitKind.SLOT,
             limit=limit.name,
-            key=limit.text,
+            key=self.limits.shown_key(job, limit),
             since=job.enqueued_at,
             position=self._position(slots, job),
             max_running=slots.max,

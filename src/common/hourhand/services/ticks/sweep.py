@@ -69,10 +69,14 @@ class SweepCounts:
         return self.unsent == 0 and self.failures == 0
 
     def note(self, job: Job, action: Action, now: datetime) -> None:
-        """Count an action, and the age of a job that waits; one of a paused handler is not late."""
+        """Count an action, and the age of a job that is late.
+
+        One that a pause or a full limit holds back is not late, unless the sweep sends it now.
+        """
         name = type(action).__name__
         self.actions[name] = self.actions.get(name, 0) + 1
-        is_held = isinstance(action, Hold | PutOff)
+        is_parked = job.waits_for is not None and not isinstance(action, Wake)
+        is_held = isinstance(action, Hold | PutOff) or is_parked
         if job.status.is_waiting and job.due_at is not None and job.due_at <= now and not is_held:
             age = now - job.due_at
             self.oldest_due[job.queue] = max(age, self.oldest_due.get(job.queue, age))

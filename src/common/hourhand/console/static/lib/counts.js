@@ -1,8 +1,9 @@
-// Counts beside the names of sections: dead jobs, and jobs that failed and are retried.
+// Counts beside the names of sections: dead jobs, jobs that failed and are retried, and paused handlers.
 import { html, useEffect } from "./html.js";
 import { aboutStore } from "./about.js";
 import { get } from "./api.js";
 import { usePolled } from "./live.js";
+import { PauseCount } from "./pauses.js";
 import { createStore, useStore } from "./store.js";
 
 const MOST_SHOWN = 99;
@@ -28,9 +29,10 @@ export function useShownCount(section, number) {
   }, [section, number]);
 }
 
-/** The number of jobs of a section that need attention; nothing if there are none, or none is counted. */
+/** The number of what needs attention in a section; nothing if there is none, or none is counted. */
 export function NavCount({ section }) {
   const known = useStore(shownCounts)[section] ?? null;
+  if (section === "handlers") return html`<${PauseCount} />`;
   return Object.hasOwn(COUNTED, section) && html`<${Count} ...${COUNTED[section]} known=${known} />`;
 }
 

@@ -4,6 +4,7 @@ import { collectPage, get } from "../lib/api.js";
 import { ErrorState, Icon, JobId, Loading, Table, Time } from "../lib/components.js";
 import { count, counted, shorten, visible } from "../lib/format.js";
 import { usePolled, useReachable } from "../lib/live.js";
+import { HandlerPaused } from "../lib/pauses.js";
 import { address, changeQuery } from "../lib/router.js";
 import { askAbout } from "./job_questions.js";
 import { BulkDialog } from "./jobs_bulk_dialog.js";
@@ -43,7 +44,7 @@ export function DeadLetterGroup({ group, isOpen, isWhole, onBusy, onDone }) {
         <${Icon} name=${isOpen ? "down" : "forward"} />
         <span class="dead-group-words">
           <span><bdi class="dead-group-type">${visible(shorten(type ?? "No error", MESSAGE_CHARACTERS))}</bdi>${" "}
-            <bdi class="dead-group-handler">${visible(handler)}</bdi></span>
+            <bdi class="dead-group-handler">${visible(handler)}</bdi> <${HandlerPaused} name=${handler} words="Handler paused" /></span>
           <bdi class="dead-group-message">${visible(pattern || "no message")}</bdi>
         </span>
       </button>

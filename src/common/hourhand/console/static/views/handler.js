@@ -8,12 +8,14 @@ import {
 import { count, counted, duration, percent, shorten, visible } from "../lib/format.js";
 import { useKey } from "../lib/keys.js";
 import { useNow, usePolled } from "../lib/live.js";
+import { PauseNotice } from "../lib/pauses.js";
 import { address } from "../lib/router.js";
 import { rowsOf } from "../lib/schema.js";
-import { askToPause, askToResume, PauseNotice } from "./handler_actions.js";
+import { askToChangePause, askToPause, askToResume } from "./handler_actions.js";
 import { statsOf } from "./handler_stats.js";
 import { JobBadge } from "./jobs.js";
 import { dueOf, splitByTime } from "./jobs_query.js";
+import { eachWords, numberWords } from "./limit_words.js";
 import { ScheduleUsers } from "./schedule_users.js";
 
 export const routes = [{ pattern: "/handlers/:name", view: HandlerView, section: "handlers" }];
@@ -27,7 +29,7 @@ const ERROR_CHARACTERS = 120;
 function HandlerView({ name }) {
   const everyMilliseconds = aboutStore.get().endpoint ? DEPLOYED_MILLISECONDS : REFRESH_MILLISECONDS;
   const { data: handler, error, isLoading, refresh: readAgain } = usePolled(
-    (signal) => get(["handlers", name], { signal }), `handler ${name}`, { everyMilliseconds: 0 },
+    (signal) => get(["handlers", name], { signal }), `handler ${name}`, { everyMilliseconds },
   );
   const { data: sample, error: jobsError, refresh: readJobs } = usePolled(
     (signal) => collectPage(["jobs"], "jobs", { query: { handler: name }, limit: JOBS_IN_SAMPLE, signal }),
@@ -44,8 +46,9 @@ function HandlerView({ name }) {
   };
   const actions = handler && html`<${LiveSwitch} onRefresh=${refresh} />
     <${Changes} label="Actions">${handler.paused
-      ? html`<button type="button" class="button" onClick=${ask(askToResume)}>Resume</button>`
-      : html`<button type="button" class="button" onClick=${ask(askToPause)}><${Icon} name="pause" />Pause</button>`}<//>
+      ? html`<button type="button" class="button" onClick=${ask(askToResume)}><${Icon} name="play" />Resume …</button>
+        <button type="button" class="button" onClick=${ask(askToChangePause)}><${Icon} name="edit" />Change pause …</button>`
+      : html`<button type="button" class="button" onClick=${ask(askToPause)}><${Icon} name="pause" />Pause …</button>`}<//>
     <a class="button changes" href=${address(["new-schedule"], { handler: name })}>New schedule</a>
     <a class="button button-primary changes" href=${address(["submit"], { handler: name })}><${Icon} name="plus" />Submit job</a>`;
   const heading = html`<bdi>${visible(name)}</bdi>${handler?.paused && html` <${Badge} tone="warning" shape="pause">Paused<//>`}`;
@@ -53,7 +56,7 @@ function HandlerView({ name }) {
     ${error?.status === 404 ? html`<${Missing} name=${name} />` : html`<${ErrorState} error=${error} isInline onRetry=${readAgain} />`}
     ${isLoading && html`<${Loading} />`}
     ${handler && html`
-      ${handler.paused && html`<${PauseNotice} paused=${handler.paused} />`}
+      ${handler.paused && html`<${PauseNotice} paused=${handler.paused}>Its jobs are accepted, and wait.<//>`}
       ${handler.description && html`<p class="muted"><bdi>${visible(handler.description)}</bdi></p>`}
       <${ErrorState} error=${jobsError} isInline onRetry=${readJobs} />
       ${sample && html`<${Figures} name=${name} sample=${sample} />`}
@@ -61,6 +64,7 @@ function HandlerView({ name }) {
         <${Payload} handler=${handler} />
         <div class="handler-side">
           <${Policies} handler=${handler} />
+          ${handler.limits?.length > 0 && html`<${Limits} limits=${handler.limits} />`}
           <${ScheduleUsers} title="Schedules" noun="handler" name=${name} uses=${(schedule) => schedule.handler === name} />
         </div>
       </div>
@@ -140,6 +144,16 @@ function Policies({ handler: { name, policies, schedule } }) {
   return html`<section class="card" aria-label="Policies">
     <div class="card-header"><h2>Policies</h2></div>
     <div class="card-body"><dl class="facts">${facts.map(([term, value]) => html`<div key=${term}><dt>${term}</dt><dd>${value}</dd></div>`)}</dl></div>
+  </section>`;
+}
+
+/** The limits that `@job` declares; the numbers are those in the code. */
+function Limits({ limits }) {
+  return html`<section class="card" aria-label="Limits">
+    <div class="card-header"><h2>Limits</h2><span class="muted small">as in the code</span></div>
+    <div class="card-body"><dl class="facts">${limits.map((limit) => html`<div key=${limit.name}>
+      <dt><a href=${address(["limits", limit.name])}><bdi>${visible(limit.name)}</bdi></a></dt>
+      <dd>${visible([numberWords(limit, limit.max), eachWords(limit)].filter(Boolean).join(", "))}</dd></div>`)}</dl></div>
   </section>`;
 }
 

@@ -6,6 +6,7 @@ import { EmptyState, ErrorState, LiveSwitch, Loading, Page, Table, TextField, Ti
 import { count, counted, duration, percent, shorten, visible } from "../lib/format.js";
 import { useKey } from "../lib/keys.js";
 import { usePolled } from "../lib/live.js";
+import { HandlerPaused } from "../lib/pauses.js";
 import { address, changeQuery } from "../lib/router.js";
 import { rowsOf } from "../lib/schema.js";
 import { routes as handlerRoutes } from "./handler.js";
@@ -85,7 +86,7 @@ const COLUMNS = [
 ];
 
 function Name({ handler: { name, description } }) {
-  return html`<span class="schedule-name"><a href=${address(["handlers", name])}>${visible(name)}</a>
+  return html`<span class="schedule-name"><span class="limit-title"><a href=${address(["handlers", name])}>${visible(name)}</a> <${HandlerPaused} name=${name} /></span>
     ${description && html`<bdi class="muted small">${visible(shorten(description, DESCRIPTION_CHARACTERS))}</bdi>`}</span>`;
 }
 

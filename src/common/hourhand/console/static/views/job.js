@@ -14,7 +14,7 @@ import { JobFacts } from "./job_facts.js";
 import { History } from "./job_history.js";
 import { Logs } from "./job_logs.js";
 import { Timeline } from "./job_timeline.js";
-import { WaitBadge } from "./jobs.js";
+import { KeptSlots, WaitBadge, WaitNotice } from "./job_wait.js";
 
 export const routes = [{ pattern: "/jobs/:id", view: JobPage, section: "jobs" }];
 
@@ -67,6 +67,8 @@ function NoSuchJob({ id }) {
 function Whole({ job, history }) {
   const hasProgress = job.progress && job.status !== "SUCCEEDED";
   return html`<p class="sr-only" role="status">${stateWords(job)}</p>
+    <${WaitNotice} job=${job} events=${history.events} />
+    <${KeptSlots} job=${job} />
     ${hasProgress && html`<${ProgressBar} progress=${job.progress} isRunning=${job.status === "RUNNING"} />`}
     ${job.error && html`<${Failure} error=${job.error} status=${job.status} />`}
     ${job.discarded_at && html`<${Discarded} job=${job} />`}

@@ -30,7 +30,6 @@ function timesOf(job) {
     ["Next due", isDueElsewhen && time(job.due_at)],
     ["Created", time(job.created_at)],
     ["Enqueued", !job.waits_for && time(job.enqueued_at)],
-    ["Waits for", job.waits_for && html`<${WaitsFor} job=${job} />`],
     ["Last started", time(job.started_at)],
     ["Finished", time(job.finished_at)],
     ["Handler took", took !== null && took >= 0 && html`<span title=${TOOK}>${duration(took)}</span>`],
@@ -41,15 +40,6 @@ function timesOf(job) {
     ["Held by", job.lease && html`<span class="mono">${visible(job.lease.owner)}</span>`],
     ["Lease until", time(job.lease?.expires_at)],
   ];
-}
-
-/** What a job waits for beside its time: since when, and at which place. */
-function WaitsFor({ job: { handler, waits_for: { kind, limit, key, since, position } } }) {
-  const isPaused = limit === `${handler}.pause`;
-  return html`<span>${isPaused
-    ? html`the end of the pause of <a href=${address(["handlers", handler])}><bdi>${visible(handler)}</bdi></a>`
-    : `${kind}${limit ? ` of ${visible(limit)}` : ""}${key ? `, key ${visible(key)}` : ""}`}
-    ${since && html`, since <${Time} at=${since} />`}${position && `, position ${count(position)}`}</span>`;
 }
 
 function policiesOf(job) {

@@ -9,7 +9,7 @@ export const EMPTY_PAYLOAD = "{}";
 export function emptyForm(handler) {
   return {
     handler, payload: EMPTY_PAYLOAD, when: "now", delay: "", runAt: "", priority: "", key: "",
-    tenant: "", tags: "", timeout: "", attempts: "", retry: null, onLost: "", expiresAt: "", retention: "", note: "",
+    tenant: "", concurrencyKey: "", tags: "", timeout: "", attempts: "", retry: null, onLost: "", expiresAt: "", retention: "", note: "",
   };
 }
 
@@ -42,6 +42,7 @@ export function bodyText(form) {
     ...optional("priority", form.priority),
     ...optional("idempotency_key", form.key),
     ...optional("tenant", form.tenant),
+    ...optional("concurrency_key", form.concurrencyKey),
     ...optional("timeout_seconds", form.timeout && Number(form.timeout)),
     ...optional("on_lost", form.onLost),
     ...optional("expires_at", instantOf(form.expiresAt)),

@@ -29,9 +29,10 @@ const QUESTIONS = {
     hint: "Optional. Why no further work is needed",
     messageOf: () => "Job discarded.",
   }),
-  "run-now": () => ({
+  "run-now": ({ waits_for: waits }) => ({
     title: "Run this job now?",
-    words: "The job becomes due now instead of at its scheduled time.",
+    words: `The job becomes due now instead of at its scheduled time.${waits
+      ? " It is not let past its limits, or the pause of its handler: if they still hold it back, it waits again." : ""}`,
     label: "Run now",
     messageOf: () => "The job is due now.",
   }),

@@ -7,6 +7,7 @@ import {
 import { visible } from "../lib/format.js";
 import { useHandler, useHandlers } from "../lib/handlers.js";
 import { useReachable } from "../lib/live.js";
+import { HandlerPauseNotice } from "../lib/pauses.js";
 import { jsonFault } from "../lib/json_fault.js";
 import { address, navigate } from "../lib/router.js";
 import { bodyText, EMPTY_PAYLOAD, emptyForm, formOf } from "./job_form.js";
@@ -73,6 +74,7 @@ export function SubmitForm({ form, setForm, isCopy = false }) {
   return html`<form class="card" onSubmit=${submit}><div class="card-body form">
     <div class="fields">
       <${HandlerField} value=${form.handler} onChange=${set("handler")} error=${wrong("handler")} />
+      ${form.handler && html`<div class="field-wide"><${HandlerPauseNotice} name=${form.handler}>The job is accepted, and waits.<//></div>`}
       <${PayloadFields} key=${`${handler?.name} ${filledIn}`} schema=${handler?.payload_schema} text=${form.payload}
         onChange=${set("payload")} hint=${form.note} wrong=${wrong} />
     </div>
@@ -117,7 +119,7 @@ function When({ form, set, wrong }) {
   </fieldset>`;
 }
 
-const BEHIND_MORE = ["tenant", "tags", "timeout", "attempts", "expiresAt", "onLost", "retention"];
+const BEHIND_MORE = ["tenant", "concurrencyKey", "tags", "timeout", "attempts", "expiresAt", "onLost", "retention"];
 
 function More({ form, set, wrong }) {
   const line = (name, field, label, more) => html`<${TextField} label=${label} value=${form[name]}
@@ -128,6 +130,7 @@ function More({ form, set, wrong }) {
     <summary>More</summary>
     <div class="fields">
       ${line("tenant", "tenant", "Tenant")}
+      ${line("concurrencyKey", "concurrency_key", "Concurrency key", { maxlength: "256", hint: "Replaces the key of the handler's first limit with keys" })}
       ${line("timeout", "timeout_seconds", "Time limit in seconds", { ...number, max: "840" })}
       ${line("attempts", "retry", "Maximum attempts", { ...number, max: "100" })}
       <${SelectField} label="If its worker is lost" options=${ON_LOST} value=${form.onLost}

@@ -2,12 +2,14 @@
 import { html, useState } from "../lib/html.js";
 import { collectPage } from "../lib/api.js";
 import {
-  Badge, EmptyState, ErrorState, Icon, LiveSwitch, Loading, Page, Pager, PriorityBadge, StatusBadge, Table, Time,
+  EmptyState, ErrorState, Icon, LiveSwitch, Loading, Page, Pager, PriorityBadge, StatusBadge, Table, Time,
 } from "../lib/components.js";
 import { count, counted, duration, shorten, visible } from "../lib/format.js";
 import { useKey } from "../lib/keys.js";
 import { useNow, usePolled } from "../lib/live.js";
+import { HandlerPauseNotice } from "../lib/pauses.js";
 import { address } from "../lib/router.js";
+import { WaitBadge, WaitLine } from "./job_wait.js";
 import { BulkBar } from "./jobs_bulk.js";
 import { useStatusCounts } from "./jobs_counts.js";
 import { JobsFilter } from "./jobs_filter.js";
@@ -48,6 +50,7 @@ function JobsView({ query }) {
   return html`<${Page} title="Jobs" actions=${actions}>
     <${JobsFilter} query=${query} draft=${draft} onDraft=${setDraft} counts=${counts.data} />
     <${ErrorState} error=${error} isInline onRetry=${refresh} />
+    ${filters.handler && html`<${HandlerPauseNotice} name=${filters.handler}>Its jobs are accepted, and wait.<//>`}
     <${BulkBar} filters=${filters} jobs=${data?.items ?? []} selection=${selection}
       isNone=${!data || (data.items.length === 0 && !data.nextCursor && !cursor)}
       unclear=${unclearBecause(error, unclearOf(query), draft)} onSelect=${select} onDone=${refreshAll} />
@@ -137,19 +140,12 @@ export function JobBadge({ job }) {
     <${WaitBadge} job=${job} /></span>`;
 }
 
-/** Says that a job waits for a slot, or that its handler is paused. */
-export function WaitBadge({ job: { handler, waits_for: waits } }) {
-  if (!waits) return null;
-  const isPaused = waits.limit === `${handler}.pause`;
-  const title = isPaused ? "Its handler is paused" : `It waits for ${waits.limit ? `a slot of ${visible(waits.limit)}` : waits.kind}`;
-  return html`<${Badge} tone="warning" shape=${isPaused ? "pause" : "clock"} title=${title}>${isPaused ? "Handler paused" : "Waits"}<//>`;
-}
-
-/** The badges of a job; below them the note of its discard, or how far a running job is. */
+/** The badges of a job; below them what it waits for, the note of its discard, or how far a running job is. */
 function State({ job }) {
   const note = shorten(job.discard_note ?? "", NOTE_CHARACTERS);
   return html`<span class="job-state">
     <${JobBadge} job=${job} />
+    <${WaitLine} job=${job} />
     ${note && html`<bdi class="small muted" title=${visible(job.discard_note)}>${visible(note)}</bdi>`}
     ${job.status === "RUNNING" && html`<${Progress} job=${job} />`}
   </span>`;

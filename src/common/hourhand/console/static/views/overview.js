@@ -6,6 +6,7 @@ import { ErrorState, Icon, LiveSwitch, Loading, Page, Time } from "../lib/compon
 import { count, counted, duration } from "../lib/format.js";
 import { useKey } from "../lib/keys.js";
 import { useNow, usePolled } from "../lib/live.js";
+import { usePauses } from "../lib/pauses.js";
 import { address } from "../lib/router.js";
 import { useStore } from "../lib/store.js";
 import { Verdict } from "./overview_attention.js";
@@ -26,6 +27,9 @@ const READS_WHEN_DEEP = 5;
 /** The older jobs of the sample are read again after this time: they may have been redriven or discarded. */
 const DEEP_MILLISECONDS = 60_000;
 const DEPLOYED_DEEP_MILLISECONDS = 300_000;
+/** Limits are read more rarely: each costs up to 20 reads. */
+const LIMITS_MILLISECONDS = 5000;
+const DEPLOYED_LIMITS_MILLISECONDS = 60_000;
 const MOST_POINTS = 900;
 const WINDOWS = { "1m": 1, "5m": 5, "15m": 15, "1h": 60, "6h": 360, "24h": 1440 };
 const USUAL_WINDOW = "1h";
@@ -37,6 +41,11 @@ function Overview({ query }) {
   const deepMilliseconds = isDeployed ? DEPLOYED_DEEP_MILLISECONDS : DEEP_MILLISECONDS;
   const load = (signal) => look(memory.current, deepMilliseconds, signal);
   const { data, error, isLoading, refresh } = usePolled(load, "overview", { everyMilliseconds });
+  // Apart from the rest: a caller who may not read limits still sees the figures.
+  const { data: limited } = usePolled((signal) => get(["limits"], { signal }), "limits of the overview", {
+    everyMilliseconds: isDeployed ? DEPLOYED_LIMITS_MILLISECONDS : LIMITS_MILLISECONDS,
+  });
+  const holds = { pauses: usePauses(), limits: limited?.limits ?? [] };
   useKey("r", "refresh", refresh);
   const chosen = Object.hasOwn(WINDOWS, query.get("window")) ? query.get("window") : null;
   const actions = html`<${LiveSwitch} onRefresh=${refresh} />
@@ -44,7 +53,7 @@ function Overview({ query }) {
   return html`<${Page} title="Overview" actions=${actions}>
     <${ErrorState} error=${error} isInline onRetry=${refresh} />
     ${isLoading && !data && html`<${Loading} rows=${8} />`}
-    ${data && html`<${Figures} ...${data} chosen=${chosen} />`}
+    ${data && html`<${Figures} ...${data} holds=${holds} chosen=${chosen} />`}
   <//>`;
 }
 
@@ -74,14 +83,14 @@ function pointOf({ queues, last_tick_at: tick }) {
   return { at: Date.now(), waiting: sumOf(queues, "waiting"), running: sumOf(queues, "running"), tick: tick ? Date.parse(tick) : null };
 }
 
-function Figures({ stats, sample, points, chosen }) {
+function Figures({ stats, sample, points, holds, chosen }) {
   const now = useNow();
   const drawnAt = Math.floor(now / 2000) * 2000;
   const window = chosen ?? USUAL_WINDOW;
   const bins = useMemo(() => binsOf(drawnAt, WINDOWS[window] * 60_000, sample.coveredSince), [drawnAt, window, sample]);
   const figures = useMemo(() => figuresOf(sample.jobs, drawnAt - WINDOWS[window] * 60_000), [drawnAt, window, sample]);
   if (sample.jobs.length === 0 && sample.coveredSince === 0) return html`<${FirstJob} /><${Scheduler} stats=${stats} />`;
-  return html`<${Verdict} stats=${stats} figures=${figures} points=${points} now=${now} coveredSince=${sample.coveredSince}
+  return html`<${Verdict} stats=${stats} holds=${holds} figures=${figures} points=${points} now=${now} coveredSince=${sample.coveredSince}
       windowWords=${wordsOf(window)} choice=${html`<${Windows} chosen=${window} />`} />
     <${HeatStrip} jobs=${sample.jobs} now=${drawnAt} coveredSince=${sample.coveredSince} />
     <${Tiles} stats=${stats} figures=${figures} minutes=${coveredMilliseconds(bins) / 60_000} />

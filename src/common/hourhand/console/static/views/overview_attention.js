@@ -7,8 +7,8 @@ import { verdictOf } from "./overview_verdict.js";
 const SHAPES = { bad: "cross", warning: "sand", good: "check", neutral: "clock" };
 
 /** Show the verdict on the window that `choice` changes. */
-export function Verdict({ stats, figures, points, windowWords, now, coveredSince, choice }) {
-  const verdict = verdictOf({ stats, figures, points, windowWords, now });
+export function Verdict({ stats, holds, figures, points, windowWords, now, coveredSince, choice }) {
+  const verdict = verdictOf({ stats, ...holds, figures, points, windowWords, now });
   const isPartly = coveredSince > figures.since;
   return html`<section class=${`verdict verdict-${verdict.tone}`} aria-label="Verdict">
     <div class="verdict-head">

@@ -2,6 +2,7 @@
 import { html, useMemo } from "../lib/html.js";
 import { PriorityBadge, StatusBadge, Time } from "../lib/components.js";
 import { count, counted, duration, percent, shorten, visible } from "../lib/format.js";
+import { HandlerPaused } from "../lib/pauses.js";
 import { address } from "../lib/router.js";
 import { Card } from "./overview_plots.js";
 import { byHandler, failuresOf } from "./overview_sample.js";
@@ -54,7 +55,7 @@ export function HandlersTable({ jobs }) {
 function HandlerRow({ row }) {
   const share = row.ended > 0 ? percent(row.failed / row.ended) : "–";
   return html`<tr>
-    <td class="cell-wrap"><a href=${address(["jobs"], { handler: row.handler })}>${visible(row.handler)}</a></td>
+    <td class="cell-wrap"><a href=${address(["jobs"], { handler: row.handler })}>${visible(row.handler)}</a> <${HandlerPaused} name=${row.handler} /></td>
     <td class="number">${count(row.jobs)}</td>
     <td class=${`number ${row.failed > 0 ? "text-bad" : ""}`} title=${`${count(row.failed)} of ${counted(row.ended, "attempt")} of this handler`}>${share}</td>
     <td class="number">${row.dead > 0

@@ -1,6 +1,7 @@
 // The verdict on the chosen window: ticks, waiting jobs, lateness and failures, the worst one first. Pure.
-import { count, counted, duration, percent, relative } from "../lib/format.js";
+import { count, counted, duration, localMinute, percent, relative } from "../lib/format.js";
 import { address } from "../lib/router.js";
+import { pausedKeys, stateOf, waitingWords } from "./limit_words.js";
 import { longestTickGap } from "./overview_sample.js";
 
 const ON_TIME_MILLISECONDS = 1000;
@@ -12,6 +13,9 @@ const LEAST_FAILURES = 3;
 const SOME_FAILURES = 0.05;
 const MANY_FAILURES = 0.25;
 const HANDLERS_NAMED = 4;
+/** A limit makes jobs wait: so long is a finding. */
+const LONG_WAIT_MILLISECONDS = 3_600_000;
+const HELD_NAMED = 6;
 
 const RANK = { bad: 3, warning: 2, good: 1, neutral: 0 };
 const SHAPE = { bad: "cross", warning: "sand", good: "check", neutral: "clock" };
@@ -19,14 +23,15 @@ const SHAPE = { bad: "cross", warning: "sand", good: "check", neutral: "clock" }
 /**
  * Return {tone, shape, headline, checks, findings}. `checks` are always there: {name, tone, text} for
  * ticks, lateness and failures. `findings` need attention: {tone, text, to, label}, the worst one first;
- * `to` leads to the cause. `figures` are those of `figuresOf` for the window, `points` what was seen of `stats`.
+ * `to` leads to the cause. `pauses` are those of handlers, by name; `limits` as the API lists them. `figures` are those of `figuresOf` for the window, `points` what was seen of `stats`.
  */
-export function verdictOf({ stats, figures, points, windowWords, now }) {
+export function verdictOf({ stats, figures, points, windowWords, now, pauses = {}, limits = [] }) {
   const parts = [
     ticks(stats, points, figures.since, now),
     waiting(stats),
     lateness(figures, windowWords),
     failures(figures, windowWords),
+    held(pauses, limits, now),
   ];
   const worst = parts.reduce((one, other) => (RANK[other.tone] > RANK[one.tone] ? other : one));
   const findings = parts.flatMap((part) => part.findings ?? []);
@@ -67,6 +72,36 @@ function waiting({ queues }) {
     }));
   const tone = findings.some((finding) => finding.tone === "bad") ? "bad" : findings.length > 0 ? "warning" : "good";
   return { tone, headline: "Jobs wait", findings };
+}
+
+/** What an operator paused, and limits at which jobs wait for long: their jobs are not late, so no other check shows them. */
+function held(pauses, limits, now) {
+  const paused = Object.entries(pauses).map(([handler, { since, until, note }]) => ({
+    tone: "warning",
+    text: `${handler} was paused ${relative(since, now)}, ${until ? `until ${localMinute(until)}` : "until it is resumed"}${note ? `: ${note}` : ""}`,
+    to: address(["handlers", handler]),
+    label: "Show handler",
+  }));
+  const findings = [...paused, ...limits.map((limit) => findingOfLimit(limit, now)).filter(Boolean)];
+  const isPaused = paused.length > 0 || limits.some((limit) => stateOf(limit) === "paused" || pausedKeys(limit).length > 0);
+  return { tone: findings.length > 0 ? "warning" : "neutral", headline: isPaused ? "Paused" : "Jobs wait", findings: capped(findings) };
+}
+
+function findingOfLimit(limit, now) {
+  const link = { to: address(["limits", limit.name]), label: "Show limit" };
+  const keys = pausedKeys(limit);
+  const waiting = limit.waiting > 0 ? `, ${waitingWords(limit.waiting)} ${limit.waiting === 1 ? "job waits" : "jobs wait"}` : "";
+  if (stateOf(limit) === "paused") return { tone: "warning", text: `The limit ${limit.name} is paused${waiting}.`, ...link };
+  if (keys.length > 0) return { tone: "warning", text: `The limit ${limit.name} is paused for ${keys.length === 1 ? `the key ${keys[0]}` : counted(keys.length, "key")}.`, ...link };
+  const age = limit.oldest_waiting_at ? now - Date.parse(limit.oldest_waiting_at) : 0;
+  if (age < LONG_WAIT_MILLISECONDS) return null;
+  return { tone: "warning", text: `A job has waited ${duration(age)} for a slot of the limit ${limit.name}: ${count(limit.running)} of ${count(limit.max)} run${waiting}.`, ...link };
+}
+
+/** Return the first findings, and how many more there are. */
+function capped(findings) {
+  const more = findings.length - HELD_NAMED;
+  return more > 0 ? [...findings.slice(0, HELD_NAMED), { tone: "warning", text: `${counted(more, "more handler or limit", "more handlers or limits")} hold jobs back.` }] : findings;
 }
 
 function lateness({ started, lateP99 }, windowWords) {

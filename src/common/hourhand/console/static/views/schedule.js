@@ -7,6 +7,7 @@ import {
 import { count, counted, duration, visible } from "../lib/format.js";
 import { useKey } from "../lib/keys.js";
 import { usePolled } from "../lib/live.js";
+import { HandlerPauseNotice } from "../lib/pauses.js";
 import { address, navigate } from "../lib/router.js";
 import { askToDelete, askToPause, askToResume, askToTrigger } from "./schedule_actions.js";
 import { BackfillDialog, BackfillsUnderWay } from "./schedule_backfill.js";
@@ -39,6 +40,7 @@ function ScheduleView({ id, query }) {
     ${error?.status === 404 ? html`<${Missing} id=${id} />` : html`<${ErrorState} error=${error} isInline onRetry=${refresh} />`}
     ${isLoading && html`<${Loading} />`}
     ${schedule && error?.status !== 404 && html`
+      <${HandlerPauseNotice} name=${schedule.handler}>This schedule goes on to create its jobs, and they wait.<//>
       <${Summary} schedule=${schedule} />
       <${BackfillsUnderWay} backfills=${schedule.backfills} />
       <${Tabs} id=${id} current=${query.get("tab") ?? ""} />

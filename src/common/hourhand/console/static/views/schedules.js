@@ -8,6 +8,7 @@ import {
 import { count, counted, shorten, visible } from "../lib/format.js";
 import { useKey } from "../lib/keys.js";
 import { usePolled } from "../lib/live.js";
+import { HandlerPaused } from "../lib/pauses.js";
 import { address, changeQuery } from "../lib/router.js";
 import { routes as editorRoutes } from "./schedule_editor.js";
 import { routes as scheduleRoutes } from "./schedule.js";
@@ -107,7 +108,7 @@ function Name({ schedule }) {
   const origin = originWords(schedule.managed_by);
   return html`<span class="schedule-name">
     <a href=${address(["schedules", id])}>${visible(id)}</a>
-    <bdi class="muted small">${visible(handler)}</bdi>
+    <span class="limit-title"><bdi class="muted small">${visible(handler)}</bdi> <${HandlerPaused} name=${handler} words="Handler paused" /></span>
     ${origin && html`<span><span class="tag" title="This schedule is managed elsewhere">${origin}</span></span>`}
     ${note && html`<bdi class="muted small cut" title=${visible(note)}>${visible(shorten(note, NOTE_CHARACTERS))}</bdi>`}
   </span>`;

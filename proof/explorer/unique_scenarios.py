@@ -1,0 +1,103 @@
+"""The scenarios of unique and debounced jobs: submissions that meet, and workers beside them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hourhand.domain.limits.debounce import Debounce
+from hourhand.domain.limits.unique_keys import Unique
+from proof.explorer.operations import submits
+from proof.explorer.scenario import CRASH, Limits, Operation, Scenario, scenarios_among
+from tests.scenarios.steps import after, passed
+from tests.world.world import World
+
+KEY = "payload.day"
+WAIT = 10
+
+
+def keyed(name: str, *, follows: tuple[str, ...] = ()) -> Operation:
+    """Return a submission of the one key, whose payload says whose it is."""
+    return replace(submits(name, None, payload=_payload(name)), after=follows)
+
+
+def _payload(name: str) -> dict[str, Any]:
+    return {"day": "monday", "from": name}
+
+
+def _zero(world: World) -> None:
+    """Let a job of the key be there."""
+    world.submit(payload=_payload("zero"))
+
+
+def _zero_later(world: World) -> None:
+    world.submit(payload=_payload("zero"), delay_seconds=WAIT)
+
+
+UNIQUE_RACE = Scenario(
+    name="unique-race",
+    about="two submissions of one key at once, and a worker that runs what they create",
+    unique=Unique(KEY),
+    operations=(keyed("first"), keyed("second")),
+    deliveries=1,
+    limits=CRASH,
+)
+
+UNIQUE_AFTER = replace(
+    UNIQUE_RACE,
+    name="unique-after",
+    about="two submissions of a key whose job ends",
+    arrange=_zero,
+)
+
+UNIQUE_REPLACE = replace(
+    UNIQUE_RACE,
+    name="unique-replace",
+    about="a submission replaces the job of its key as a worker is about to start it",
+    unique=Unique(KEY, until="start", on_conflict="replace"),
+    arrange=_zero,
+    acknowledged=("zero",),
+    operations=(keyed("first"),),
+    deliveries=2,
+)
+
+UNIQUE_REPLACE_TWICE = replace(
+    UNIQUE_REPLACE,
+    name="unique-replace-twice",
+    about="two submissions replace the job of their key at once",
+    arrange=_zero_later,
+    operations=(keyed("first"), keyed("second")),
+    deliveries=0,
+)
+
+DEBOUNCE = replace(
+    UNIQUE_RACE,
+    name="debounce",
+    about="three submissions of a debounced key, one after another and one at any time",
+    unique=None,
+    debounce=Debounce(KEY, wait=WAIT, max_wait=3 * WAIT),
+    operations=(keyed("first"), keyed("second", follows=("first",)), keyed("beside")),
+    deliveries=0,
+)
+
+DEBOUNCE_CLOSE = replace(
+    DEBOUNCE,
+    name="debounce-close",
+    about="a submission of a debounced key as a worker starts the job that waited",
+    arrange=after(_zero, passed(WAIT)),
+    acknowledged=("zero",),
+    operations=(keyed("first"),),
+    deliveries=2,
+)
+
+DEBOUNCE_ENDS = replace(
+    DEBOUNCE_CLOSE,
+    name="debounce-ends",
+    about="submissions of a debounced key, before, as and after the job of it is due",
+    arrange=_zero,
+    operations=(keyed("first"), keyed("second", follows=("first",))),
+    rests=True,
+    limits=Limits(crashes=0, expiries=1),
+)
+
+KEYED = scenarios_among(globals())

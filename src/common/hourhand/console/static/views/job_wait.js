@@ -1,0 +1,95 @@
+// What a job waits for beside its time: a slot of a limit or of its schedule, or the end of its handler's pause.
+import { html } from "../lib/html.js";
+import { Badge, Time } from "../lib/components.js";
+import { count, counted, visible } from "../lib/format.js";
+import { useHandler } from "../lib/handlers.js";
+import { HandlerPauseNotice, usePause } from "../lib/pauses.js";
+import { address } from "../lib/router.js";
+import { WAITING } from "./jobs_query.js";
+import { isWholeKey } from "./limit_words.js";
+
+/** The reason of the event with which a job gets the start time of a rate. */
+const RATE_REASON = /^the rate of .+ is reached$/;
+
+/** Return what a job waits for: "pause", "limit", "schedule", "other" (a kind of wait that the console does not know), or null. */
+export function waitOf({ handler, waits_for: waits }) {
+  if (!waits) return null;
+  if (waits.limit === `${handler}.pause`) return "pause";
+  if (waits.kind !== "slot") return "other";
+  return waits.limit === null ? "schedule" : "limit";
+}
+
+/** Return why a job that waits for its time has this time, if a rate gave it; else null. */
+export function rateReason({ status, waits_for: waits }, events) {
+  const last = events.at(-1);
+  const isWaiting = WAITING.includes(status) && !waits && last?.kind === "CHANGED";
+  return isWaiting && RATE_REASON.test(last.reason ?? "") ? last.reason : null;
+}
+
+/** Says that a job waits for a slot, or that its handler is paused: then no job of it starts, whether it is parked or not. */
+export function WaitBadge({ job }) {
+  const pause = usePause(job.handler);
+  const wait = waitOf(job);
+  if (wait === "pause" || (pause && WAITING.includes(job.status))) {
+    return html`<${Badge} tone="warning" shape="pause" title="Its handler is paused">Handler paused<//>`;
+  }
+  return wait && html`<${Badge} tone="warning" shape="queue" title=${visible(titleOf(job, wait))}>Waits<//>`;
+}
+
+/** For lists: below the badge, what the job waits for, and since when. */
+export function WaitLine({ job }) {
+  const wait = waitOf(job);
+  if (!wait || wait === "pause") return null;
+  const { limit, since } = job.waits_for;
+  return html`<span class="small muted wait-line">${wait === "limit"
+    ? html`<a href=${address(["limits", limit])}><bdi>${visible(limit)}</bdi></a>, ` : wait === "schedule" ? "its schedule, " : ""}
+    ${since && html`<${Time} at=${since} />`}</span>`;
+}
+
+/** For the page of a job: what it waits for, in sentences, and where that can be changed. */
+export function WaitNotice({ job, events }) {
+  const wait = waitOf(job);
+  const rate = rateReason(job, events);
+  return html`${WAITING.includes(job.status) && html`<${HandlerPauseNotice} name=${job.handler}>
+      This job does not start before.${wait === "pause" && job.waits_for.position !== null && html` <${Place} waits=${job.waits_for} />`}<//>`}
+    ${wait && wait !== "pause" && html`<p class="notice pause-notice">
+      <${Sentence} job=${job} wait=${wait} /> <${Place} waits=${job.waits_for} /></p>`}
+    ${rate && html`<p class="notice pause-notice">
+      ${sentence(visible(rate))} The job starts <${Time} at=${job.due_at} form="both" />.</p>`}`;
+}
+
+/** For the page of a dead job: that it may keep a slot, so that the jobs behind it wait. */
+export function KeptSlots({ job: { handler, status } }) {
+  const limits = useHandler(status === "DEAD" ? handler : "")?.limits?.filter(({ holds }) => holds === "success") ?? [];
+  if (limits.length === 0) return null;
+  return html`<p class="notice">A dead job keeps its slot of ${limits.map(({ name }, index) => html`${index > 0 && ", "}<a key=${name}
+    href=${address(["limits", name])}><bdi>${visible(name)}</bdi></a>`)} until it succeeds, so the jobs behind it wait. Redrive it, or free its slot
+    on the page of the limit.</p>`;
+}
+
+function Sentence({ job, wait }) {
+  const { limit, key, since, kind, max_running: most } = job.waits_for;
+  const from = since && html` since <${Time} at=${since} form="both" />`;
+  const running = most == null ? "" : most === 0 ? " No job may start there now." : ` At most ${counted(most, "job")} ${most === 1 ? "runs" : "run"} there at a time.`;
+  if (wait === "schedule") {
+    return html`This job waits for a slot of its schedule${job.schedule_id && html` <a href=${address(["schedules", job.schedule_id])}><bdi>${visible(job.schedule_id)}</bdi></a>`}${from}.${running}`;
+  }
+  if (wait === "other") return html`This job waits for: ${visible(kind)}${from}.`;
+  const place = address(["limits", limit], { key: key !== null && isWholeKey(key) ? key : "" });
+  return html`This job waits for a slot of the limit <a href=${place}><bdi>${visible(limit)}</bdi></a>${key !== null && html`, key <bdi class="mono">${visible(key)}</bdi>,`}${from}.${running}`;
+}
+
+/** The place of a job among those that wait. */
+function Place({ waits: { position } }) {
+  if (position === null) return html`<span>Its position is beyond 100, or not known yet.</span>`;
+  const before = position - 1;
+  return html`<span>It is at position <strong>${count(position)}</strong>: ${before === 0 ? "the next one" : `${counted(before, "job")} ${before === 1 ? "is" : "are"} before it`}.</span>`;
+}
+
+function titleOf({ waits_for: { limit, kind } }, wait) {
+  return { limit: `It waits for a slot of ${limit}`, schedule: "It waits for a slot of its schedule" }[wait] ?? `It waits for: ${kind}`;
+}
+
+function sentence(words) {
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
+}
