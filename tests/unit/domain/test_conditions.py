@@ -36,6 +36,8 @@ CONDITIONS = {
     "park of an unsent job": {"status", "generation", "last_sent_as_read"},
     "unpark": {"status", "generation", "parked_as_read"},
     "claim": {"status", "due", *STARTABLE},
+    "claim of a debounced job": {"status", "due", "quiet", *STARTABLE},
+    "debounce": {"status", "generation", "newest_as_read"},
     "take_over": {*LEASE, *STARTABLE, "may_run_again"},
     "heartbeat": {*OWNER, "extends_lease"},
     "complete": OWNER,
@@ -91,7 +93,7 @@ def test_a_move_expects_what_the_protocol_asks_for(case: Case) -> None:
 @each_case
 def test_only_a_compacting_write_expects_the_history_as_it_was_read(case: Case) -> None:
     added = set(case.build(with_long_history(case.ordinary)).expect) - CONDITIONS[case.name]
-    records_no_event = {"keep_payload", "claim", "heartbeat", "finish"}
+    records_no_event = {"keep_payload", "debounce", "claim", "heartbeat", "finish"}
     assert added == (set() if case.builder in records_no_event else {"history_as_read"})
 
 

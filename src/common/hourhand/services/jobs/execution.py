@@ -282,6 +282,9 @@ class ExecutionService:
             return Disposition.DONE
         if job.due_at is not None and job.due_at > now:
             return self._keep_for(delivery, job.due_at - now)
+        if job.debounces is not None and job.run_at > now:
+            # A submission came after the admission check, which moves the job the next time.
+            return self._keep_for(delivery, timedelta(seconds=RETRY_HIDE_SECONDS))
         tools.telemetry.warning(
             "A claim was refused for no reason that its job shows.",
             job_id=job.id,

@@ -29,6 +29,7 @@ from hourhand.domain.jobs.transitions._dispatch import (
 from hourhand.domain.jobs.transitions._operations import (
     cancel_waiting,
     change,
+    debounce,
     discard,
     redrive,
     request_cancel,
@@ -46,6 +47,7 @@ __all__ = [
     "change",
     "claim",
     "complete",
+    "debounce",
     "die",
     "discard",
     "end_cancelled",
