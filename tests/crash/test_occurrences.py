@@ -92,9 +92,7 @@ def test_a_run_that_fails_as_it_is_asked_to_stop_is_cancelled() -> None:
     second = put_occurrence(world, 1, "cancel_other")
 
     def fail_elsewhere() -> None:
-        build = partial(
-            retry_later, outcome=Outcome.FAILED, reason="Error: no", payload_kept_until=None
-        )
+        build = partial(retry_later, outcome=Outcome.FAILED, reason="Error: no")
         due = world.worker.execution.tools.due
         assert isinstance(due.move(world.job(first), timedelta(minutes=1), build, "w"), Applied)
 

@@ -142,9 +142,7 @@ class Group:
             tools.due.make(job, end)
             tools.recovery.settle_end(world.job(job))
         elif name == "retry" and job.status is JobStatus.RUNNING:
-            again = partial(
-                retry_later, outcome=Outcome.FAILED, reason="Error: no", payload_kept_until=None
-            )
+            again = partial(retry_later, outcome=Outcome.FAILED, reason="Error: no")
             tools.due.move(job, timedelta(seconds=2), again, "w")
         elif name == "cancel" and job.status.is_waiting:
             world.api.operations.cancel(job.id, actor="caller", reason="by hand")

@@ -32,7 +32,7 @@ from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.due import AT_ONCE, DueJobs, outgoing_of
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.slot_tables import Slots, SlotsView, SlotTables
-from hourhand.services.optional import log_newer, reason_of
+from hourhand.services.optional import reason_of
 
 A_SLOT_IS_FREE = "a slot is free"
 
@@ -173,18 +173,19 @@ class WaitQueues:
         """Return the first waiter that can be granted a slot, and the view that shows it.
 
         Records that are worth nothing are deleted on the way. A job that only a newer version
-        reads is passed over.
+        reads is passed over; raises `WrittenByNewer` if there is no other.
         """
-        passed: set[str] = set()
+        passed: dict[str, WrittenByNewer] = {}
         for _ in range(MAX_STRAY_RECORDS):
             waiter = next((one for one in view.waiters if one.holder not in passed), None)
             if waiter is None:
+                if passed:
+                    raise next(iter(passed.values()))
                 return None, view
             try:
                 job = self.tables.jobs.get(waiter.job_id)
-            except WrittenByNewer as newer:
-                log_newer(self.telemetry, newer)
-                passed.add(waiter.holder)
+            except WrittenByNewer as error:
+                passed[waiter.holder] = error
                 continue
             state = state_of(
                 waiter,
