@@ -33,7 +33,7 @@ from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.due import AT_ONCE, DueJobs, outgoing_of
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.slot_tables import Slots, SlotsView, SlotTables
-from hourhand.services.optional import log_newer, reason_of
+from hourhand.services.optional import reason_of
 
 A_SLOT_IS_FREE = "a slot is free"
 
@@ -174,23 +174,24 @@ class WaitQueues:
         """Return the first waiter that can be granted a slot, and the view that shows it.
 
         Records that are worth nothing are deleted on the way. A job that only a newer version
-        reads is passed over. A waiter that was granted a slot just now is left to the component
-        that granted it, which sends its message: if each that ends meanwhile sent it, too, one job
-        would have a message of each.
+        reads is passed over; raises `WrittenByNewer` if there is no other. A waiter that was
+        granted a slot just now is left to the component that granted it, which sends its message:
+        if each that ends meanwhile sent it, too, one job would have a message of each.
         """
-        passed: set[str] = set()
+        passed: dict[str, WrittenByNewer] = {}
         for _ in range(MAX_STRAY_RECORDS):
             waiter = self._first_in_turn(view, passed)
             if waiter is None and view.waiters and not view.all_read:
                 view = self.tables.view(slots, len(view.waiters) + len(view.record.holders))
                 waiter = self._first_in_turn(view, passed)
             if waiter is None:
+                if passed:
+                    raise next(iter(passed.values()))
                 return None, view
             try:
                 job = self.tables.jobs.get(waiter.job_id)
-            except WrittenByNewer as newer:
-                log_newer(self.telemetry, newer)
-                passed.add(waiter.holder)
+            except WrittenByNewer as error:
+                passed[waiter.holder] = error
                 continue
             state = state_of(
                 waiter,
