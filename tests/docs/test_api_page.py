@@ -175,7 +175,7 @@ def test_the_page_has_each_attribute_of_a_context() -> None:
     shown = {
         name.split("(")[0] for line in text.splitlines()[2:] for name in code(line.split("|")[1])
     }
-    inner = {"ends_at_monotonic", "monotonic", "last_progress"}
+    inner = {"ends_at_monotonic", "monotonic", "last_progress", "take_start"}
 
     assert shown == {name for name in dir(JobContext) if not name.startswith("_")} - inner
 
