@@ -167,9 +167,9 @@ def test_records_of_jobs_that_a_newer_version_wrote_are_left_to_it(
         with monkeypatch.context() as patch:
             patch.setattr(world.store, "get", get_one)
             patch.setattr(world.store, "get_many", get_several)
-            assert world.deliver() == [Disposition.KEEP]
+            assert world.deliver() == [Disposition.DONE]
         assert len(waiters(world)) == MANY
-        assert ends(world, "second") == [JobStatus.ENQUEUED]
+        assert ends(world, "second") == [JobStatus.CANCELLED]
 
     while_one_runs(world, look)
 

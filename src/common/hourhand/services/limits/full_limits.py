@@ -72,13 +72,14 @@ class FullLimits:
 
     def refuse(self, queue: Slots, job: Job) -> bool:
         """Cancel a job that may have no slot; whether it was still to be cancelled."""
-        is_of_group = queue.limit.overlap is not None
         reason = _reason_of_refusal(queue)
         if not self.recovery.cancel_job(job, self.worker, reason):
             return False
         telemetry = self.recovery.telemetry
-        telemetry.count("occurrences_skipped" if is_of_group else "jobs_skipped")
-        if is_of_group:
+        if queue.limit.overlap is None:
+            telemetry.count("jobs_skipped")
+        else:
+            telemetry.count("occurrences_skipped")
             tell_cancelled(telemetry, job, reason)
         return True
 
