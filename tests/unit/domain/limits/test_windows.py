@@ -75,6 +75,8 @@ def test_the_oldest_start_of_a_window_makes_room(
         ({}, Pass.START),
         ({"w": WINDOW, "n": 2}, Pass.START),
         ({"w": WINDOW - 1, "n": 3}, Pass.START),
+        # A clock that is behind sees a window that others have begun.
+        ({"w": WINDOW + 1, "n": 2}, Pass.START),
         ({"w": WINDOW, "n": 3}, Pass.RESERVE),
     ],
 )
@@ -134,6 +136,12 @@ def test_the_starts_of_a_window_fit_in_an_item_and_are_read_as_they_were() -> No
     text = starts_text(starts)
     assert len(text) < 900
     assert read_state(SideItem(KEY, {"t": text})).starts == starts
+
+
+def test_a_clock_that_is_behind_starts_nothing_in_a_full_window_of_those_ahead() -> None:
+    _, state = state_of(w=WINDOW + 1, n=3)
+    write = FIXED.start_write(KEY, state, COST, BOUNDS, NOW)
+    assert (write.gives, write.at) == (Pass.RESERVE, after(120))
 
 
 def test_a_clock_that_is_behind_notes_no_start_before_the_last() -> None:

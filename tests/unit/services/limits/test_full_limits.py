@@ -237,3 +237,21 @@ def test_an_older_job_that_begins_as_a_newer_one_cancels_it_is_asked_to_stop() -
     world.settle()
     assert ends(world, "first", "second") == [JobStatus.CANCELLED, JobStatus.SUCCEEDED]
     assert "first" not in holders(world)
+
+
+def test_a_job_that_was_redriven_waits_and_stops_none_that_runs() -> None:
+    world = limited(Concurrency(1, on_full="cancel_running"))
+    redriven = world.submit(id="redriven", delay_seconds=3600)
+    world.api.operations.cancel("redriven", actor="caller")
+    world.submit(id="older")
+
+    def look() -> None:
+        world.api.operations.redrive(redriven.id, actor="caller")
+        world.deliver()
+        assert world.job("redriven").waits_for is not None
+        assert world.job("older").cancel_requested_at is None
+
+    while_one_runs(world, look)
+    world.settle()
+    for name in ("older", "redriven"):
+        assert ends(world, name) == [JobStatus.SUCCEEDED]
