@@ -255,7 +255,7 @@ def result(counted: Sequence[Counted], virtual_seconds: float) -> dict[str, Any]
             f"in memory, for {virtual_seconds:,.0f} s of virtual time with a tick each minute and "
             f"{IN_MEMORY.workers} workers.",
             "A job has a third message where two components end one job at the same time: the "
-            "second one cannot tell the hand-off of the first from its own, whose answer was lost.",
+            "second one cannot distinguish that hand-off from its own with a lost answer.",
             "On the emulator the first jobs hold their slots until all others wait. Each message "
             "is counted where it is received.",
         ],

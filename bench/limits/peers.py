@@ -219,7 +219,7 @@ def play_bullmq(stage: World, redis: str) -> Seen:
     if node is None or not (MODULES / "bullmq").is_dir():
         raise SceneFailed(UNSTARTED)
     record = stage.folder / "bullmq.runs"
-    told = {
+    settings = {
         "PEERS_REDIS": redis,
         "PEERS_RUNS": str(record),
         "PEERS_SLOTS": str(SLOTS),
@@ -227,7 +227,7 @@ def play_bullmq(stage: World, redis: str) -> Seen:
         "PEERS_JOBS": str(JOBS),
         "PEERS_SECONDS": str(SECONDS),
     }
-    environment = {**stage.environment(), **told}
+    environment = {**stage.environment(), **settings}
     child = stage.children.start("bullmq", (node, str(FOLDER / "bullmq_side.mjs")), environment)
     stage.wait_until(child.has_ended, LONGEST_SECONDS, "the end of its process")
     return _seen(BULLMQ, runs.read(record), messages=None, redis_commands=None)

@@ -131,8 +131,8 @@ class JobLimit:
 class StoredKeys:
     """The digests that a job stores, by the position of their limit, from 0.
 
-    ``fingerprint`` tells by which declarations the digests were made: after a deployment that
-    changed them, their positions mean nothing. ``chosen``: the position of the key that the
+    ``fingerprint`` identifies the declarations by which the digests were made: after a deployment
+    that changed them, their positions mean nothing. ``chosen``: the position of the key that the
     submission chose, which no change of the payload replaces.
     """
 
@@ -307,6 +307,6 @@ def _cost_of(limit: Limit, job: KeyFields) -> float:
 
 
 def _fingerprint(limits: Sequence[NamedLimit]) -> int:
-    """Return one byte that tells the keys of these limits from those of others."""
+    """Return one byte that distinguishes the keys of these limits from those of others."""
     declared = [part for named in limits for part in (named.name, named.key)]
     return digest10("keys", *declared)[0]

@@ -119,7 +119,7 @@ def put_seat(
 
 
 def is_seated(item: SideItem | None, waiter: Waiter) -> bool:
-    """Whether a record shows this very waiter: a call whose answer was lost is refused then."""
+    """Whether a record shows exactly this waiter: a repeated call with a lost answer is refused."""
     return item is not None and all_hold(_is_seated(waiter), item)
 
 
@@ -237,7 +237,7 @@ def delete_waiter(partition: str, waiter: Waiter) -> SideItemUpdate:
 def holds_number(item: SideItem | None, holder: Holder) -> bool:
     """Whether a record shows this very number of a holder.
 
-    A call whose answer was lost is made again and refused then: the record tells.
+    A call with a lost answer is made again and refused: the record shows what it wrote.
     """
     return item is not None and item.number(holder.path) == holder.number
 

@@ -43,7 +43,7 @@ def admitted_at_second(number: int) -> int:
 
 
 def last_number(generation: int) -> int:
-    """Return the highest number of a generation: whoever ended it frees at most this."""
+    """Return the highest number of a generation: the component that ended it frees at most this."""
     return (generation + 1) * _GENERATION - 1
 
 
@@ -53,7 +53,7 @@ def next_generation_number(generation: int) -> int:
 
 
 def has_begun(job: Job) -> bool:
-    """Whether an attempt of the job's present round was begun."""
+    """Whether an attempt of the job's present round has begun."""
     return job.lateness_ms is not None
 
 

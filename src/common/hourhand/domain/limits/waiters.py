@@ -1,7 +1,7 @@
 """The wait queue of a limit: ranks, and what is to do about each waiter record.
 
 The record of a waiter has the generation in which its job waits. So a job that was changed, ended
-or started since is told from one that is on its way to park.
+or started since is distinguished from one that is on its way to park.
 """
 
 from __future__ import annotations
