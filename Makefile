@@ -9,8 +9,10 @@ STAMP := $(VENV)/.installed
 INFRA_STAMP := $(VENV)/.installed-infra
 BENCH_STAMP := $(VENV)/.installed-bench
 NODE_STAMP := infra/node_modules/.installed
+NODE_PEERS_STAMP := bench/limits/node_modules/.installed
 # Without Node.js the tests that need it are skipped, and say so.
 NODE_IF_THERE := $(if $(shell command -v npm 2>/dev/null),$(NODE_STAMP))
+NODE_PEERS_IF_THERE := $(if $(shell command -v npm 2>/dev/null),$(NODE_PEERS_STAMP))
 EXTRAS := cli,local,dev
 # Not the uv of an activated .venv: `make clean setup` removes it.
 UV := $(filter-out $(abspath $(VENV))/%,$(shell command -v uv 2>/dev/null))
@@ -24,7 +26,7 @@ install = $(1)/bin/python -m pip install -qq --disable-pip-version-check
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo dev test check prove rehearse spin browser bench emulator peers generator boto3 synth bootstrap deploy diff destroy e2e e2e-without e2e-with lint types layers format clean
+.PHONY: help setup demo dev test check prove rehearse spin browser bench emulator peers redis generator boto3 synth bootstrap deploy diff destroy e2e e2e-without e2e-with lint types layers format clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -133,7 +135,7 @@ browser: ## Install Chromium, if it is missing (Debian, as root)
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; \
 	  else echo "browser: install Chromium first (Debian, Ubuntu: apt-get install chromium)" >&2; exit 1; fi; fi
 
-bench: $(BENCH_STAMP) emulator peers ## Run the benchmarks, up to 30 minutes, and write docs/performance.md; ONLY="dispatch cost" runs only these
+bench: $(BENCH_STAMP) emulator peers redis ## Run the benchmarks, up to 30 minutes, and write docs/performance.md; ONLY="dispatch cost" runs only these
 	$(BIN)/python -m bench $(ONLY)
 
 # What draws the plots: 120 MB that nobody else wants.
@@ -144,8 +146,23 @@ $(BENCH_STAMP): $(STAMP) constraints-bench.txt
 
 # The emulator, the programs that we are measured beside, the generator of clients and our own tools
 # ask for different versions of the same packages: each gets a place of its own.
-emulator peers generator: %: .venv-%/.installed
+emulator generator: %: .venv-%/.installed
 	@:
+
+peers: .venv-peers/.installed $(NODE_PEERS_IF_THERE)
+	@:
+
+$(NODE_PEERS_STAMP): bench/limits/package.json bench/limits/package-lock.json
+	npm ci --prefix bench/limits --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# The peers keep their limits in one.
+redis: ## Install Redis, if it is missing (Debian, as root); its service is not started
+	@if ! command -v redis-server >/dev/null 2>&1; then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "redis: installing Redis"; \
+	    apt-get update -qq && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends redis-server >/dev/null; \
+	  else echo "redis: install Redis first (Debian, Ubuntu: apt-get install redis-server)" >&2; exit 1; fi; fi
 
 # The functions are started on other versions of boto3 than ours, as Lambda or a layer may have them.
 boto3: .venv-boto3-minimum/.installed .venv-boto3-newest/.installed .venv-boto3-old/.installed
@@ -172,5 +189,5 @@ format: setup ## Format the code and sort its imports
 	$(BIN)/ruff format .
 
 clean: ## Remove .venv, caches and reports
-	rm -rf $(VENV) .venv-boto3-minimum .venv-boto3-newest .venv-boto3-old .venv-emulator .venv-generator .venv-peers infra/node_modules cdk.out build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-boto3-minimum .venv-boto3-newest .venv-boto3-old .venv-emulator .venv-generator .venv-peers infra/node_modules bench/limits/node_modules cdk.out build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -27,6 +27,7 @@ from hourhand.memory import (
     RecordingTelemetry,
 )
 from hourhand.memory.adapters import memory_adapters, wrapped
+from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.services.ticks.tick import TickReport
 from hourhand.settings import Settings
 from hourhand.wiring.functions import wire_api, wire_scheduler
@@ -121,7 +122,7 @@ class CountedServices:
     def __init__(
         self,
         ledger: Ledger,
-        handler: str,
+        handler: HandlerInfo | str,
         *,
         jobs: MemoryJobStore | None = None,
         shards: int = 1,
@@ -148,9 +149,10 @@ class CountedServices:
         )
         adapters = wrapped(
             adapters,
-            ("jobs", "control", "queues", "slots", "side_items"),
+            ("jobs", "control", "queues", "side_items"),
             lambda port, name: CountedPort(port, name, ledger),
         )
+        self.adapters = adapters
         self.scheduler = wire_scheduler(settings, adapters)
         self.api = wire_api(settings, adapters)
 

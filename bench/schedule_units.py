@@ -37,7 +37,7 @@ WRITES_OF = {
     "due": "schedules/due",
     "names": "schedules/names",
 }
-"""What each column of writes counts; the slots of a group are in the table of jobs, too."""
+"""What each column of writes counts; slots are in the table of jobs, too."""
 
 JOB_ALONE = BASE
 OCCURRENCE = 3.0

@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -28,9 +28,7 @@ from hourhand.aws.provision import provision
 from hourhand.aws.queues import SqsQueues
 from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
 from hourhand.aws.side_item_store import DynamoSideItemStore
-from hourhand.aws.slot_store import DynamoSlotStore
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus, Outcome, Priority
-from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.memory import MemoryHandlerDirectory, MemorySweepInvoker, RecordingTelemetry
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
@@ -58,14 +56,7 @@ LONG = "x" * (CONTENT_KB * 1024 - 200)
 
 WAIT_SECONDS = 30.0
 HANDLER = "send-welcome-email"
-LAZY, EAGER = "under-a-limit-of-1", "under-a-limit-of-3"
-RATED = "under-a-rate"
-HANDLERS = (
-    HandlerInfo(name=HANDLER),
-    HandlerInfo(name=LAZY, limits=(Concurrency(1),)),
-    HandlerInfo(name=EAGER, limits=(Concurrency(3),)),
-    HandlerInfo(name=RATED, limits=(Rate(1_000, per=1),)),
-)
+PLAIN = HandlerInfo(name=HANDLER)
 SMALL = {"email": "ada@example.org", "name": "Ada Lovelace", "language": "en"}
 
 Run = Callable[[Job, Pulse], Finished]
@@ -114,11 +105,6 @@ class Life:
     dispatch: DispatchMode = DispatchMode.SINGLE
 
 
-WAIT = 4
-"""Put the waiter record, park, hand off, delete the waiter record."""
-
-WAITED = "two jobs under a limit of 1, one waits"
-
 BASE = 6.0
 """An immediate small job (5), and its entry in the listing (1)."""
 
@@ -132,9 +118,6 @@ LIVES = (
     Life("DEAD at once (2 + error 1)", BASE + 3, give_up, ends=JobStatus.DEAD),
     Life(f"payload of {CONTENT_KB} KB", BASE + CONTENT_KB, body={"payload": LONG}),
     Life(f"result of {CONTENT_KB} KB", BASE + CONTENT_KB, succeed_at_length),
-    Life("limit of 1, a slot is free (take)", BASE + 1, body={"handler": LAZY}),
-    Life("limit of 3, a slot is free (take, free)", BASE + 2, body={"handler": EAGER}),
-    Life("rate, a start at once", BASE + 1, body={"handler": RATED}),
 )
 
 
@@ -152,7 +135,9 @@ class Runner:
 class Stage:
     """The system on the emulator, driven by hand."""
 
-    def __init__(self, settings: Settings, sqs: Any) -> None:
+    def __init__(
+        self, settings: Settings, sqs: Any, handlers: Sequence[HandlerInfo] = (PLAIN,)
+    ) -> None:
         """Wire every function's services over one set of adapters and count their writes."""
         self.sqs, self.settings = sqs, settings
         self.counter, self.reads = Units(WRITES), Units(READS)
@@ -164,10 +149,9 @@ class Stage:
             jobs=DynamoJobStore(watched, settings.jobs_table),
             schedules=DynamoScheduleStore(watched, settings.schedules_table),
             calendars=DynamoCalendarStore(watched, settings.schedules_table),
-            slots=DynamoSlotStore(watched, settings.jobs_table),
             telemetry=RecordingTelemetry(),
             side_items=DynamoSideItemStore(watched, settings.jobs_table),
-            handlers=MemoryHandlerDirectory(*HANDLERS),
+            handlers=MemoryHandlerDirectory(*handlers),
             invoker=MemorySweepInvoker(),
             idempotency=DynamoIdempotencyStore(watched, settings.idempotency_table),
         )
@@ -205,29 +189,17 @@ class Stage:
                 return current
             if ticks:
                 self.tick()
-            for delivery in self._receive():
-                self.worker.execution.handle(delivery, Runner(function), lambda: 900.0)
+            for delivery in self.receive():
+                self.handle(delivery, function)
             time.sleep(0.05)
         raise TimeoutError(f"job {job.id} did not end within {WAIT_SECONDS:.0f} s")
 
-    def let_one_wait(self, body: dict[str, Any]) -> None:
-        """Let one job find a limit of 1 full, and get the slot at the end of the one before."""
-        first, second = self.submit(**body), self.submit(**body)
-        deliveries: list[Delivery] = []
-        deadline = time.monotonic() + WAIT_SECONDS
-        while len(deliveries) < 2 and time.monotonic() < deadline:
-            deliveries += self._receive()
-        one, other = deliveries
+    def handle(self, delivery: Delivery, function: Run) -> None:
+        """Have a message worked off by the worker."""
+        self.worker.execution.handle(delivery, Runner(function), lambda: 900.0)
 
-        def meanwhile(job: Job, pulse: Pulse) -> Finished:
-            self.worker.execution.handle(other, Runner(succeed), lambda: 900.0)
-            return succeed(job, pulse)
-
-        self.worker.execution.handle(one, Runner(meanwhile), lambda: 900.0)
-        for job in (first, second):
-            self.work_until_final(job, succeed)
-
-    def _receive(self) -> list[Delivery]:
+    def receive(self) -> list[Delivery]:
+        """Receive what is visible, and delete it."""
         found: list[Delivery] = []
         for priority in Priority:
             url = self.settings.queues[priority]
@@ -273,15 +245,14 @@ def measure(standard: Stage) -> list[Row]:
         if ended.status is not life.ends:
             raise RuntimeError(f"{life.name}: ended {ended.status}, not {life.ends}")
         rows.append(Row(life.name, stage.counter.take(), life.allowed))
-    # The slot of the job before is replaced, as ever in a limit of 1: a unit that no wait costs.
-    standard.let_one_wait({"handler": LAZY})
-    rows.append(Row(WAITED, standard.counter.take(), 2 * BASE + 1 + WAIT))
     return rows
 
 
 @contextmanager
-def stage() -> Iterator[Stage]:
-    """Yield the system on a fresh emulator, with a look-ahead of `LOOK_AHEAD`."""
+def stage(
+    handlers: Sequence[HandlerInfo] = (PLAIN,), look_ahead: timedelta = LOOK_AHEAD
+) -> Iterator[Stage]:
+    """Yield the system on a fresh emulator."""
     with emulator() as endpoint:
         os.environ.update(
             AWS_ENDPOINT_URL=endpoint,
@@ -290,8 +261,8 @@ def stage() -> Iterator[Stage]:
             AWS_DEFAULT_REGION="us-east-1",
         )
         settings = provision(dynamodb_client(), sqs_client(), s3_client(), prefix=PREFIX)
-        timings = replace(settings.timings, look_ahead=LOOK_AHEAD)
-        yield Stage(replace(settings, timings=timings), sqs_client())
+        timings = replace(settings.timings, look_ahead=look_ahead)
+        yield Stage(replace(settings, timings=timings), sqs_client(), handlers)
 
 
 def run() -> dict[str, Any]:

@@ -38,7 +38,6 @@ from hourhand.memory import (
     MemoryRandomness,
     MemoryScheduleStore,
     MemorySideItemStore,
-    MemorySlotStore,
 )
 from hourhand.memory.adapters import memory_adapters, wrapped
 from hourhand.services.ticks.sweep import PAGE_ENTRIES
@@ -48,7 +47,7 @@ from hourhand.wiring.adapters import Adapters
 from hourhand.wiring.functions import WorkerServices, wire_api, wire_scheduler, wire_worker
 
 HANDLER = "report"
-REMOTE = ("jobs", "control", "queues", "slots", "side_items", "idempotency")
+REMOTE = ("jobs", "control", "queues", "side_items", "idempotency")
 MINUTE = 60.0
 ALL = 10**9
 
@@ -115,7 +114,6 @@ class Installation:
         self.queues = SimulatedQueues(self.time, _chance("queues"), scene.stretch_seconds)
         self._control = MemoryControlStore()
         self._schedules = MemoryScheduleStore()
-        self._slots = MemorySlotStore()
         self._side_items = MemorySideItemStore()
         self._keys = MemoryIdempotencyStore()
         self._actors = 0
@@ -153,7 +151,6 @@ class Installation:
             randomness=MemoryRandomness(self._actors),
             telemetry=self.tally,
             schedules=process.remote(self._schedules, "schedules"),
-            slots=self._slots,
             side_items=self._side_items,
             idempotency=self._keys,
             handlers=MemoryHandlerDirectory(HANDLER),

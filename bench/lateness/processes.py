@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 from bench.lateness.assumptions import CLIENT_SECONDS, ROUND_TRIP_SECONDS
 from bench.lateness.virtual_time import VirtualTime
 from hourhand.aws.clients import MAX_CONNECTIONS
+from hourhand.ports import Found
 from hourhand.testing import Crash
 
 P = TypeVar("P")
@@ -103,6 +104,8 @@ def _nothing() -> None:
 
 def _joined(answers: list[Any]) -> Any:
     """Return the answers to the parts of a call as the one to the whole of it."""
-    if answers and isinstance(answers[0], dict):
-        return {key: value for answer in answers for key, value in answer.items()}
+    if answers and isinstance(answers[0], Found):
+        # What one part left to a newer version, the whole leaves to it.
+        known = {key: value for answer in answers for key, value in answer.items()}
+        return Found(known, next((one.left for one in answers if one.left is not None), None))
     return [one for answer in answers for one in answer]

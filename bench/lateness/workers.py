@@ -22,14 +22,14 @@ from bench.lateness.assumptions import (
 from bench.lateness.queues import SimulatedQueues
 from bench.lateness.virtual_time import VirtualTime
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome, Priority
-from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.ports.handler_runner import Finished, HandlerRunner, Pulse
 from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.execution import Disposition
 from hourhand.wiring.functions import WorkerServices
 
 
 @dataclass(frozen=True, slots=True)
-class _SleepingRunner:
+class SleepingRunner:
     """Implements the port `HandlerRunner`: the handler takes its time and returns."""
 
     time: VirtualTime
@@ -44,11 +44,16 @@ class Fleet:
     """The worker function: an environment for each message at a time, kept warm for a while."""
 
     def __init__(
-        self, time: VirtualTime, randomness: random.Random, make: Callable[[], WorkerServices]
+        self,
+        time: VirtualTime,
+        randomness: random.Random,
+        make: Callable[[], WorkerServices],
+        make_runner: Callable[[], HandlerRunner] | None = None,
     ) -> None:
-        """Start without a worker; ``make`` wires one."""
+        """Start without a worker; ``make`` wires one, ``make_runner`` what runs one handler."""
         self.cold_starts = 0
         self._time, self._chance, self._make = time, randomness, make
+        self._make_runner = make_runner or self._sleeping_runner
         self._idle: list[tuple[float, WorkerServices]] = []
 
     def invoke(self, delivery: Delivery, on_end: Callable[[Disposition], None]) -> None:
@@ -60,6 +65,11 @@ class Fleet:
             worker, wait = self._make(), self._chance.uniform(*COLD_START_SECONDS)
         work = partial(self._work, worker, delivery, on_end)
         self._time.start(self._time.monotonic() + wait, work)
+
+    def warm(self, count: int) -> None:
+        """Start so many workers, idle from now."""
+        now = self._time.monotonic()
+        self._idle += [(now, self._make()) for _ in range(count)]
 
     def _take_warm(self) -> WorkerServices | None:
         if not self._idle:
@@ -74,13 +84,15 @@ class Fleet:
     def _work(
         self, worker: WorkerServices, delivery: Delivery, on_end: Callable[[Disposition], None]
     ) -> None:
-        runner = _SleepingRunner(self._time, self._chance.expovariate(1 / HANDLER_SECONDS))
         ends_at = self._time.monotonic() + WORKER_LIMIT_SECONDS
         disposition = worker.execution.handle(
-            delivery, runner, lambda: ends_at - self._time.monotonic()
+            delivery, self._make_runner(), lambda: ends_at - self._time.monotonic()
         )
         self._idle.append((self._time.monotonic(), worker))
         on_end(disposition)
+
+    def _sleeping_runner(self) -> HandlerRunner:
+        return SleepingRunner(self._time, self._chance.expovariate(1 / HANDLER_SECONDS))
 
 
 @dataclass(slots=True)

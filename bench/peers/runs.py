@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 FILE = "PEERS_RUNS"
 """The environment variable that names the file of the record."""
 
-BEGUN, ENDED = "begun", "ended"
+BEGUN, ENDED, TURNED_AWAY = "begun", "ended", "turned-away"
 
 
 def work(name: str, seconds: float) -> dict[str, str]:
@@ -25,6 +25,11 @@ def work(name: str, seconds: float) -> dict[str, str]:
         time.sleep(seconds)
     _note(ENDED, name)
     return {"done": name}
+
+
+def turn_away(name: str) -> None:
+    """Note that a run of the job ``name`` found its limit full, and did nothing."""
+    _note(TURNED_AWAY, name)
 
 
 def _note(event: str, name: str) -> None:
@@ -39,19 +44,24 @@ def _note(event: str, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What was run: per job the times at which its runs began, and at which they ended."""
+    """What was run: per job the times at which its runs began, and at which they ended.
+
+    ``turned_away``: the times at which a run found its limit full.
+    """
 
     begun: Mapping[str, list[float]]
     ended: Mapping[str, list[float]]
+    turned_away: Mapping[str, list[float]] = field(default_factory=dict)
 
 
 def read(file: Path) -> Record:
     """Return what the workers have written so far."""
     begun: dict[str, list[float]] = {}
     ended: dict[str, list[float]] = {}
+    turned_away: dict[str, list[float]] = {}
+    places = {BEGUN: begun, ENDED: ended, TURNED_AWAY: turned_away}
     lines = file.read_text().splitlines() if file.exists() else []
     for line in lines:
         event, name, at = line.split(" ")
-        kept = begun if event == BEGUN else ended
-        kept.setdefault(name, []).append(float(at))
-    return Record(begun, ended)
+        places[event].setdefault(name, []).append(float(at))
+    return Record(begun, ended, turned_away)

@@ -16,6 +16,7 @@ from bench.peers.world import PEERS_PYTHON, World
 from hourhand.aws.handler_manifest import write_manifest
 from hourhand.aws.provision import provision
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.limits.declarations import Limit
 from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.settings import settings_environment
@@ -110,12 +111,15 @@ class Team:
         return self.world.folder / f"{self.name.split()[0]}-{self.kind.label}.runs"
 
 
-def hourhand(world: World, kind: Kind) -> Team:
-    """Return ours, with all its durations scaled where the visibility timeout is shortened."""
+def hourhand(world: World, kind: Kind, limits: tuple[Limit, ...] = ()) -> Team:
+    """Return ours, with all its durations scaled where the visibility timeout is shortened.
+
+    ``limits``: those of its handler.
+    """
     prefix = f"peers-{kind.label}"
     dynamodb = world.client("dynamodb")
     manifest = world.folder / f"{prefix}.json"
-    write_manifest(manifest, [HandlerInfo(name=NAME)])
+    write_manifest(manifest, [HandlerInfo(name=NAME, limits=limits)])
     timings = replace(Timings(), first_look_back=SETTLED_LOOK_BACK)
     if kind.visibility_seconds is not None:
         factor = kind.visibility_seconds / timings.visibility.total_seconds()
@@ -147,7 +151,7 @@ def hourhand(world: World, kind: Kind) -> Team:
 def celery(world: World, kind: Kind) -> Team:
     """Return Celery, with as many pool processes as asked."""
     dynamodb = world.client("dynamodb")
-    environment = _own(world, "celery", kind, KOMBU_VISIBILITY_SECONDS)
+    environment = queue_and_table(world, "celery", kind, KOMBU_VISIBILITY_SECONDS)
     module = "bench.peers.celery_side"
     flags = ("--concurrency", str(kind.processes), "--loglevel", "WARNING")
     quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
@@ -170,7 +174,7 @@ def celery(world: World, kind: Kind) -> Team:
 
 def dramatiq(world: World, kind: Kind) -> Team:
     """Return dramatiq, with as many processes as asked, each of its default eight threads."""
-    dynamodb, environment = world.client("dynamodb"), _own(world, "dramatiq", kind)
+    dynamodb, environment = world.client("dynamodb"), queue_and_table(world, "dramatiq", kind)
     module = "bench.peers.dramatiq_side"
     return Team(
         name=DRAMATIQ,
@@ -187,7 +191,7 @@ def dramatiq(world: World, kind: Kind) -> Team:
 def event_bridge(world: World, kind: Kind) -> Team:
     """Return EventBridge Scheduler with a queue and the least that can work behind it."""
     dynamodb, sqs = world.client("dynamodb"), world.client("sqs")
-    environment = _own(world, "event-bridge", kind)
+    environment = queue_and_table(world, "event-bridge", kind)
     url = sqs.get_queue_url(QueueName=environment["PEERS_QUEUE"])["QueueUrl"]
     asked = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
     module = (sys.executable, "-m", "bench.peers.event_bridge_side")
@@ -207,7 +211,7 @@ def event_bridge(world: World, kind: Kind) -> Team:
     )
 
 
-def _own(
+def queue_and_table(
     world: World, name: str, kind: Kind, default_seconds: int = SQS_VISIBILITY_SECONDS
 ) -> dict[str, str]:
     """Make a queue and a table of results for a peer; return how it is told of them."""

@@ -103,7 +103,7 @@ class Continuation:
                     yield f"the attempt of job {job.id} was given up, and nobody died"
         now = true_time(state.now_ms)
         messages = [held[1] for held in machine.effects.value(QUEUES, state.parts[QUEUES])[0]]
-        if machine.scenario.declared and all(_awaits_its_time(one, now) for one in messages):
+        if machine.scenario.has_limits and all(_awaits_its_time(one, now) for one in messages):
             items = machine.effects.value(SIDE_ITEMS, state.parts[SIDE_ITEMS])[0]
             yield from slots_left(jobs, items, machine.scenario.declared)
 

@@ -30,7 +30,7 @@ SIDE_ITEMS = PORTS.index("side_items")
 HANDLER = PORTS.index("handler")
 INVOKER = PORTS.index("invoker")
 
-_QUIET_PORTS = frozenset({"schedules", "slots", "side_items", "objects", "keys"})
+_QUIET_PORTS = frozenset({"schedules", "side_items", "objects", "keys"})
 """Ports that many scenarios never write: then their reads need no turn of their own."""
 
 _RARE = {"shard_map": 1, "resweep": 4, "pauses": 5, "overrides": 6}

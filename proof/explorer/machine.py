@@ -159,7 +159,6 @@ def _parts_of(world: World) -> tuple[Any, ...]:
         "control": world.control,
         "queues": world.queues,
         "keys": world.keys,
-        "slots": world.slots,
         "side_items": world.side_items,
         "schedules": world.schedules,
         "objects": world.objects,

@@ -229,7 +229,7 @@ class ScriptedProcess:
             "idempotency": ScriptedPort("keys", script),
             "handlers": self.scenario.directory,
         }
-        for name in ("objects", "schedules", "slots", "side_items", "invoker"):
+        for name in ("objects", "schedules", "side_items", "invoker"):
             ports[name] = ScriptedPort(name, script)
         # Read once in a process and never changed: no interleaving of it decides anything.
         ports["ids"] = DerivedIds(ports["control"], ports["randomness"], FAKE_SECRET)

@@ -11,7 +11,12 @@ from typing import Any
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.domain.jobs.waiting import WaitKind, holder_key
 from hourhand.domain.limits.declarations import Concurrency, Holds, Limit, Rate
-from hourhand.domain.limits.job_limits import JobLimit, limits_of, limits_of_handler
+from hourhand.domain.limits.job_limits import (
+    JobLimit,
+    limits_of,
+    limits_of_handler,
+    overlap_limit,
+)
 from hourhand.domain.limits.keys import KeyFields
 from hourhand.domain.limits.slot_writes import limit_partition, read_slots, read_waiters
 from hourhand.domain.limits.slots import SlotsRecord, generation_of, is_dead_holder
@@ -122,7 +127,7 @@ def judge_rates(jobs: Sequence[Job], declared: Sequence[Limit]) -> Iterator[str]
 
     A worker that takes over a lost attempt goes on with the start that was counted.
     """
-    rates = [limit for limit in declared if isinstance(limit, Rate)]
+    rates = [limit for limit in declared if isinstance(limit, Rate) and limit.on is None]
     starts = sorted(at for job in jobs for at in _starts(job)) if rates else []
     for rate in rates:
         for first, since in enumerate(starts):
@@ -210,4 +215,5 @@ def _holders(item: SideItem) -> Mapping[str, int]:
 
 def _limits_of(job: Job, declared: Sequence[Limit]) -> tuple[JobLimit, ...]:
     fields = KeyFields(tenant=job.tenant, tags=job.tags, payload=lambda: None)
-    return limits_of(limits_of_handler(job.handler, declared), fields, job.limit_keys)
+    of_handler = limits_of(limits_of_handler(job.handler, declared), fields, job.limit_keys)
+    return of_handler if job.overlap is None else (*of_handler, overlap_limit(job.overlap))

@@ -88,12 +88,12 @@ class Scenario:
     ``sweeps``: whether ticks happen in the fair continuation; without them the messages alone
     must do. ``punctual``: how late a job may start in it that is due later than its first tick.
     ``nominals``: the times that its one schedule wants, each of which is made or skipped at the
-    end. ``declared``: the limits of its handler; ``most_slots``: the largest ``max`` since slots
-    above a lowered one were taken. ``in_order``: whether jobs get slots in the order of their
-    ranks. ``unique``, ``debounce``: which of its jobs are one; ``is_durable``: its jobs are
-    durable runs; ``acknowledged``: the submissions
-    that were acknowledged before it all begins. ``offsets``: instants around the end of a lease at
-    which time may stop.
+    end. ``declared``: the limits of its handler; ``has_groups``: whether its jobs are of a group
+    that one may run of; ``most_slots``: the largest ``max`` since slots above a lowered one were
+    taken. ``in_order``: whether jobs get slots in the order of their ranks. ``unique``,
+    ``debounce``: which of its jobs are one; ``is_durable``: its jobs are durable runs;
+    ``acknowledged``: the submissions that were acknowledged before it all begins. ``offsets``:
+    instants around the end of a lease at which time may stop.
     """
 
     name: str
@@ -119,6 +119,7 @@ class Scenario:
     nominals: tuple[datetime, ...] = ()
     settle_ticks: int = 60
     declared: tuple[Limit, ...] = ()
+    has_groups: bool = False
     most_slots: int = 0
     in_order: bool = False
     unique: Unique | None = None
@@ -141,6 +142,11 @@ class Scenario:
                 run_timeout_seconds=WEEK if self.is_durable else None,
             )
         )
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether its jobs need slots."""
+        return self.has_groups or bool(self.declared)
 
     @property
     def largest_limit(self) -> int:

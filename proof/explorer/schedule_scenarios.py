@@ -158,6 +158,7 @@ OVERLAPS = tuple(
         arrange=after(scheduled, due(0, policy), due(1, policy)),
         deliveries=2,
         handlers={"succeed": succeed, "fail": fail},
+        has_groups=True,
         limits=CRASH,
     )
     for policy in ("skip", "buffer_all", "cancel_other")
@@ -170,6 +171,7 @@ OVERLAP_WAITING = Scenario(
         scheduled, due(0, "buffer_all"), delivered(fail), due(1, "buffer_all"), passed(5)
     ),
     deliveries=3,
+    has_groups=True,
     limits=CRASH,
 )
 

@@ -49,7 +49,7 @@ class Sight:
         parts = state.parts
         key = (
             *(parts[JOBS], parts[CONTROL], parts[QUEUES], parts[KEYS], parts[SCHEDULES]),
-            parts[SIDE_ITEMS] if self._ground.scenario.declared else 0,
+            parts[SIDE_ITEMS] if self._ground.scenario.has_limits else 0,
         )
         found = self._looked.get(key)
         if found is None:
@@ -74,7 +74,7 @@ class Sight:
         letters = self._ground.value(state, QUEUES)[1]
         for told in letters_owed(jobs, letters):
             yield "", told
-        if self._ground.scenario.declared:
+        if self._ground.scenario.has_limits:
             items = self._ground.value(state, SIDE_ITEMS)[0]
             for told in judge_runs(jobs, items, self._ground.scenario.declared):
                 yield "", told

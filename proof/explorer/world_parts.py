@@ -22,7 +22,6 @@ from hourhand.memory import (
     MemoryQueues,
     MemoryScheduleStore,
     MemorySideItemStore,
-    MemorySlotStore,
     MemorySweepInvoker,
     QueuedMessage,
 )
@@ -39,7 +38,6 @@ PORTS = (
     "control",
     "queues",
     "keys",
-    "slots",
     "side_items",
     "schedules",
     "objects",
@@ -63,7 +61,6 @@ _PLAIN: dict[str, tuple[str, ...]] = {
         "_overrides",
     ),
     "keys": ("_records",),
-    "slots": ("_slots", "_keep_until"),
     "side_items": ("_items", "_keep_until", "_order"),
     "schedules": ("_schedules", "_definitions", "_pages", "_backfills", "_calendars", "_walk"),
     "objects": ("_texts", "_finished"),
@@ -72,7 +69,6 @@ _PLAIN: dict[str, tuple[str, ...]] = {
 _MAKERS: dict[str, Any] = {
     "control": MemoryControlStore,
     "keys": MemoryIdempotencyStore,
-    "slots": MemorySlotStore,
     "side_items": MemorySideItemStore,
     "schedules": MemoryScheduleStore,
     "objects": MemoryObjectStore,

@@ -18,7 +18,7 @@ SAMPLE = [
     "complete without token",
     "the watermark passes an open bucket",
     "the entry goes before the letter",
-    "a place is taken whoever took it since",
+    "a slot is freed whoever holds it",
 ]
 
 

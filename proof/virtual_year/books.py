@@ -14,12 +14,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from hourhand.domain.groups.overlap import OverlapPolicy
+from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.transitions import Transition
+from hourhand.domain.limits.job_limits import overlap_limit
+from hourhand.domain.limits.shards import shard_count
+from hourhand.domain.limits.slot_writes import limit_partition, read_slots, read_waiters
 from hourhand.domain.schedules.journal import job_times
 from hourhand.domain.schedules.schedule import Calendar, JournalEntry, Schedule, ScheduleDefinition
-from hourhand.memory import MemoryJobStore, MemoryScheduleStore, MemorySlotStore
+from hourhand.memory import MemoryJobStore, MemoryScheduleStore, MemorySideItemStore
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import Applied, WriteResult
 from hourhand.ports.schedule_store import JournalPage, Outdated, Written
@@ -244,12 +247,16 @@ class BookedJobStore(MemoryJobStore):
     """A jobs table that writes down what becomes of schedules' jobs, and checks each start."""
 
     def __init__(
-        self, books: Books, schedules: MemoryScheduleStore, slots: MemorySlotStore, **options: Any
+        self,
+        books: Books,
+        schedules: MemoryScheduleStore,
+        side_items: MemorySideItemStore,
+        **options: Any,
     ) -> None:
         super().__init__(**options)
         self._books = books
         self._schedules = schedules
-        self._slots = slots
+        self._side_items = side_items
 
     def put(self, job: Job) -> WriteResult:
         result = super().put(job)
@@ -331,19 +338,25 @@ class BookedJobStore(MemoryJobStore):
                 self._books.violate("a job lost its place to no other", **facts)
         elif overlap is None or overlap.policy not in policies:
             self._books.violate("a reason that its policy does not have", **facts)
-        elif not self._has_company(before, overlap.group):
+        elif not self._has_company(before, overlap):
             self._books.violate("skipped, though nobody else was there", **facts)
 
-    def _has_company(self, job: Job, group: str) -> bool:
+    def _has_company(self, job: Job, overlap: Overlap) -> bool:
         """Whether another job of its group runs, was admitted, or waits; or did so just now.
 
         Whoever was looked up may have ended before the cancel that follows from it.
         """
-        ended_at = self._books.last_ends.get(group)
+        ended_at = self._books.last_ends.get(overlap.group)
         if ended_at is not None and self._books.clock.now() - ended_at < LONGEST_CALL:
             return True
-        slots = self._slots.read_slots(group)
-        named = {*slots.holders, *(job_id for _, job_id in slots.waiting)}
+        digest = overlap_limit(overlap).digest16
+        shards = shard_count(overlap.max_running)
+        items = [
+            item
+            for shard in range(shards)
+            for item in self._side_items.query_items(limit_partition(digest, shard), limit=1_000)
+        ]
+        named = {*read_slots(items).holders, *(waiter.job_id for waiter in read_waiters(items))}
         others = self.get_many([job_id for job_id in named if job_id != job.id])
         return any(not other.status.is_final for other in others.values())
 

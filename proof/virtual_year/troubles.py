@@ -12,18 +12,18 @@ AT_TICK = (
     *("schedules.write", "schedules.write", "schedules.write", "jobs.put", "jobs.put"),
     *("schedules.put_journal_page", "schedules.put_journal_page", "schedules.get_many"),
     *("schedules.get_definitions", "schedules.read_due", "queues.send", "jobs.transition"),
-    *("jobs.transition_many", "jobs.get_many", "slots.read_slots", "schedules.write_walk"),
+    *("jobs.transition_many", "jobs.get_many", "side_items.query_items", "schedules.write_walk"),
     *("control.write_watermark", "control.renew_lease", "calendars.get_calendars"),
 )
 BY_API = (
     *("schedules.write", "schedules.write", "schedules.write", "schedules.put_definition"),
     *("schedules.get", "schedules.get_definitions", "jobs.put", "jobs.put", "jobs.transition"),
     *("jobs.get_many", "schedules.retire_definition", "queues.send", "schedules.write_walk"),
-    *("calendars.put_calendar", "schedules.put_journal_page", "slots.read_slots"),
+    *("calendars.put_calendar", "schedules.put_journal_page", "side_items.query_items"),
 )
 BY_WORKER = (
     *("jobs.transition", "jobs.transition", "jobs.transition", "jobs.get", "jobs.get_many"),
-    *("slots.write_slots", "slots.write_slots", "slots.read_slots", "schedules.get"),
+    *("side_items.write_item", "side_items.write_item", "side_items.query_items", "schedules.get"),
     *("queues.hide", "queues.send", "jobs.put_failure", "jobs.get_details"),
 )
 KINDS = ("die", "die", "throttle", "lose answer", "meet", "meet", "meet")

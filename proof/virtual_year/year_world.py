@@ -11,7 +11,6 @@ from typing import Any
 
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome
-from hourhand.memory import MemorySlotStore
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Delivery
@@ -83,8 +82,7 @@ class YearWorld(World):
         self.books = Books(self.clock)
         options = {"clock": self.clock, "index_lag": index_lag}
         self.schedules = BookedScheduleStore(self.books, **options)
-        self.slots = MemorySlotStore()
-        self.store = BookedJobStore(self.books, self.schedules, self.slots, **options)  # type: ignore[assignment]
+        self.store = BookedJobStore(self.books, self.schedules, self.side_items, **options)  # type: ignore[assignment]
         self.telemetry = CountingTelemetry(self.books)  # type: ignore[assignment]
         process = self.process()
         self.api, self.scheduler, self.worker = process.api, process.scheduler, process.worker

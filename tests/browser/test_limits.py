@@ -181,7 +181,7 @@ def test_a_key_of_a_limit_without_keys_is_refused_in_the_words_of_the_api(
     page: Page, guard: Guard
 ) -> None:
     guard.allow("status of 422")
-    page.goto("/console/limits/exports?key=acme")
+    page.goto("/console/limits/import-nightly.1?key=acme")
     page.get_by_role("alert").get_by_text("has no keys").wait_for()
     page.get_by_role("link", name="Show the limit without a key").click()
     page.get_by_role("region", name="Figures").wait_for()

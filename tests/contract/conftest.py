@@ -16,7 +16,6 @@ from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.object_store import S3ObjectStore
 from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
 from hourhand.aws.side_item_store import DynamoSideItemStore
-from hourhand.aws.slot_store import DynamoSlotStore
 from hourhand.local.remote_ports import PortServer, RemotePorts
 from hourhand.memory import (
     MemoryControlStore,
@@ -25,7 +24,6 @@ from hourhand.memory import (
     MemoryObjectStore,
     MemoryScheduleStore,
     MemorySideItemStore,
-    MemorySlotStore,
 )
 from hourhand.ports.calendar_store import CalendarStore
 from hourhand.ports.control_store import ControlStore
@@ -34,7 +32,6 @@ from hourhand.ports.job_store import JobStore
 from hourhand.ports.object_store import ObjectStore
 from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.ports.side_item_store import SideItemStore
-from hourhand.ports.slot_store import SlotStore
 from hourhand.settings import DispatchMode
 from tests.contract.aws_services import (
     DISPATCH,
@@ -218,14 +215,6 @@ def calendar_store(
         return memory_schedules
     aws = services(kind, "dynamodb")
     return DynamoCalendarStore(aws.dynamodb, aws.settings.schedules_table)
-
-
-@pytest.fixture
-def slot_store(kind: str, services: Services, remote: Remote) -> SlotStore:
-    if kind == "memory":
-        return remote(MemorySlotStore())
-    aws = services(kind, "dynamodb")
-    return DynamoSlotStore(aws.dynamodb, aws.settings.jobs_table)
 
 
 @pytest.fixture

@@ -180,6 +180,7 @@ def jobs(draw: st.DrawFn) -> Job:
             limit_keys=maybe(st.binary(min_size=1, max_size=32)),
             slot_shards=maybe(st.binary(min_size=2, max_size=6)),
             unique_key=maybe(st.tuples(digests, st.integers(1, 10**6))),
+            debounces=maybe(counts),
             pauses_schedule=st.booleans(),
             trace_id=maybe(words),
             waits_for=maybe(waits),

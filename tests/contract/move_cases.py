@@ -497,6 +497,26 @@ CASES = (
         breaks={"generation": NEXT_GENERATION},
     ),
     MoveCase(
+        name="debounce",
+        function=transitions.debounce,
+        status=JobStatus.ENQUEUED,
+        build=make.debounce,
+        given=lambda now: {"debounces": 3},
+        breaks={
+            "generation": NEXT_GENERATION,
+            "newest_as_read": stored(debounces=4),
+        },
+        leaves_a_trace=False,
+    ),
+    MoveCase(
+        name="claim a debounced job",
+        function=transitions.claim,
+        status=JobStatus.ENQUEUED,
+        build=make.claim,
+        given=lambda now: {"debounces": 0},
+        breaks={**UNCLAIMED, "quiet": stored_time("run_at", timedelta(days=1))},
+    ),
+    MoveCase(
         name="expire",
         function=transitions.expire,
         status=JobStatus.ENQUEUED,

@@ -215,6 +215,12 @@ def change(job: Job, now: datetime) -> Transition:
     )
 
 
+def debounce(job: Job, now: datetime) -> Transition:
+    return transitions.debounce(
+        job, sets={"run_at": now + 10 * SECOND, "payload": Content(size_bytes=8, text='"newest"')}
+    )
+
+
 def expire(job: Job, now: datetime) -> Transition:
     return transitions.expire(job, now=now + SECOND, actor=ACTOR)
 

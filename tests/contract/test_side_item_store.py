@@ -10,6 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hourhand.domain.limits.declarations import Rate
+from hourhand.domain.limits.rate_writes import (
+    gate_write,
+    hold_write,
+    rate_key,
+    read_state,
+    reserve_write,
+    start_write,
+)
+from hourhand.domain.limits.rates import LimiterState, bounds_at, pace_of
+from hourhand.domain.limits.windows import Windows
 from hourhand.domain.side_items import (
     Clause,
     Compares,
@@ -139,17 +150,17 @@ def test_every_clause_of_a_write_must_hold(side_item_store: SideItemStore) -> No
 def test_one_write_sets_adds_and_removes_attributes_and_entries(
     side_item_store: SideItemStore,
 ) -> None:
-    key = put(side_item_store, slots_key(), h={"a": 1, "b": 2}, n="name", k="key", c=7).key
+    key = put(side_item_store, slots_key(), h={"a": 1, "b": 2}, n="name", j="key", u=7).key
     written = side_item_store.write_item(
         SideItemUpdate(
             key=key,
             sets={("h", "c.d"): 3, ("h", "b"): 9, "n": "other"},
-            adds={"c": -2, "new": 4},
-            removes=(("h", "a"), ("h", "absent"), "k", "gone"),
+            adds={"u": -2, "new": 4},
+            removes=(("h", "a"), ("h", "absent"), "j", "gone"),
             keep_until=FAR,
         )
     )
-    values: dict[str, Stored] = {"h": {"b": 9, "c.d": 3}, "n": "other", "c": 5, "new": 4}
+    values: dict[str, Stored] = {"h": {"b": 9, "c.d": 3}, "n": "other", "u": 5, "new": 4}
     assert written.item == SideItem(key, values)
     assert side_item_store.read_item(key) == written.item
 
@@ -245,6 +256,22 @@ def test_a_waiter_record_takes_the_newer_generation_only(side_item_store: SideIt
     assert [put_waiter(g) for g in (2, 2, 1, 3)] == [True, False, False, True]
 
 
+def test_a_rate_limiter_state_is_kept_as_it_was_written(
+    side_item_store: SideItemStore, now: datetime
+) -> None:
+    key, pace = rate_key(new_id()[:16], 0), pace_of(Rate(1, per=60))
+    started = start_write(key, read_state(None), pace.taking(1), bounds_at(now, pace), now)
+    assert side_item_store.write_item(started.update).is_applied
+    state = read_state(side_item_store.read_item(key))
+    assert state.line == state.gate == bounds_at(now, pace).now + pace.taking(1)
+
+    windows = Windows(Rate(1, per=60, window="fixed"))
+    key = rate_key(new_id()[:16], 0)
+    counted = windows.start_write(key, read_state(None), 1, bounds_at(now, pace), now)
+    assert side_item_store.write_item(counted.update).is_applied
+    assert read_state(side_item_store.read_item(key)).window_starts == 1
+
+
 # --- queries ---
 
 
@@ -277,7 +304,7 @@ def test_a_query_goes_on_behind_the_end_of_a_page(side_item_store: SideItemStore
     """DynamoDB ends a page at 1 MB: five of these items fill more than one."""
     partition = f"l.{new_id()}.0"
     for n in range(5):
-        put(side_item_store, SideKey(partition, f"w.{n}"), k="x" * 300_000)
+        put(side_item_store, SideKey(partition, f"w.{n}"), n="x" * 300_000)
     assert len(side_item_store.query_items(partition, limit=10)) == 5
     assert side_item_store.count_items(partition, prefix="w.", limit=10) == 5
 
@@ -299,3 +326,33 @@ def test_a_side_item_is_no_job_and_in_no_listing(
         Listing.ALL, newest=None, created_before=now + hour, created_after=now - hour, limit=100
     )
     assert listed.jobs == ()
+
+
+# --- rates ---
+
+
+@pytest.mark.parametrize(
+    "rate", [Rate(6, per=60, burst=1), Rate(2, per=60, exact=True), Rate(2, per=60, window="fixed")]
+)
+def test_every_write_of_a_rate_is_made_and_read_back(
+    side_item_store: SideItemStore, rate: Rate
+) -> None:
+    now, pace = from_ms(1_800_000_000_000), pace_of(rate)
+    key, windows = rate_key(new_id(), 0), Windows(rate)
+    counted = rate.exact or rate.window is not None
+    writes = (
+        (windows.start_write, windows.reserve_write, windows.gate_write)
+        if counted
+        else (start_write, reserve_write, gate_write)
+    )
+    state = LimiterState()
+    for decide in writes:
+        write = decide(key, state, pace.taking(1), bounds_at(now, pace), now)
+        made = side_item_store.write_item(write.update)
+        assert made.is_applied
+        assert side_item_store.read_item(key) == made.item
+        assert read_state(made.item) != state
+        state = read_state(made.item)
+    held = hold_write(key, state, now + timedelta(hours=1), now)
+    assert held is not None
+    assert side_item_store.write_item(held).is_applied

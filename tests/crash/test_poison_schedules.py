@@ -214,6 +214,6 @@ def test_a_visit_that_stood_still_makes_nothing_that_another_told_as_missed(worl
         world.advance(900)
         world.tick()
 
-    faults.interrupt("slots.read_slots", stand_still)
+    faults.interrupt("side_items.count_items", stand_still)
     world.tick(world.process(faults).scheduler)
     assert not world.store.jobs()

@@ -23,7 +23,7 @@ from hourhand.services.limits import wait_queues
 from hourhand.services.limits.slot_tables import SlotTables
 from hourhand.services.limits.wait_queues import WaitQueues
 from hourhand.testing import Crash, Faults
-from tests.world.limits import Crowd, holders, limited, waiters
+from tests.world.limits import Crowd, holders, limited, waiters, while_one_runs
 from tests.world.runs import Behaviour, HandlerKilled, fail, kill_process, succeed
 from tests.world.world import FUNCTION_SECONDS, World
 
@@ -126,7 +126,8 @@ def test_a_job_that_never_wins_a_slot_waits(monkeypatch: pytest.MonkeyPatch) -> 
     world = limited(Concurrency(3))
     job = world.submit()
     with monkeypatch.context() as patched:
-        patched.setattr(SlotTables, "take", lambda *_: False)
+        for write in ("take", "grant"):
+            patched.setattr(SlotTables, write, lambda *_: False)
         world.deliver()
     assert world.job(job).waits_for is not None
     world.settle()
@@ -669,3 +670,74 @@ def test_a_slot_is_not_given_away_before_its_job_moved() -> None:
     assert holders(world) == {"job": 1}
     world.settle()
     assert {world.job(each).status for each in (job, waiting)} == {JobStatus.SUCCEEDED}
+
+
+def test_a_waiter_is_sent_by_the_component_that_granted_it_and_by_no_other() -> None:
+    """Each job that finds the queue meanwhile would send one more message of the same waiter."""
+    world = limited(Concurrency(1))
+    jobs = [world.submit() for _ in range(2)]
+    first, second = world.receive()
+    faults = Faults()
+    process = world.process(faults)
+
+    def let_the_second_wait(job: Job, pulse: Pulse) -> Finished:
+        world.handle(second, succeed)
+        return succeed(job, pulse)
+
+    def come_late() -> None:
+        jobs.append(world.submit())
+        [late] = world.receive()
+        world.handle(late, succeed)
+
+    faults.interrupt("queues.send", come_late)
+    world.handle(first, let_the_second_wait, process.worker)
+    assert world.telemetry.total("slots_granted") == 1
+    Crowd(world).settle()
+    assert world.telemetry.total("slots_granted") == 2
+    assert {world.job(job).status for job in jobs} == {JobStatus.SUCCEEDED}
+
+
+def test_a_waiter_that_no_message_followed_is_sent_by_the_next_that_finds_it() -> None:
+    world = limited(Concurrency(1))
+    jobs = [world.submit() for _ in range(2)]
+    first, second = world.receive()
+    faults = Faults()
+    process = world.process(faults)
+
+    def let_the_second_wait(job: Job, pulse: Pulse) -> Finished:
+        world.handle(second, succeed)
+        return succeed(job, pulse)
+
+    def die() -> None:
+        raise Crash("before the send")
+
+    faults.interrupt("queues.send", die)
+    with pytest.raises(Crash):
+        world.handle(first, let_the_second_wait, process.worker)
+    world.advance(world.timings.stall_bound.total_seconds() + 1)
+    jobs.append(world.submit())
+    Crowd(world).settle()
+    assert {world.job(job).status for job in jobs} == {JobStatus.SUCCEEDED}
+
+
+def test_a_free_slot_goes_to_a_waiter_behind_those_that_were_just_granted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The records of many waiters may stand while the messages of their slots are sent."""
+    world = limited(Concurrency(1))
+    jobs = [world.submit() for _ in range(7)]
+
+    def raise_the_limit() -> None:
+        assert len(waiters(world)) == 6
+        raised = HandlerInfo(name="greet", limits=(Concurrency(6),))
+        world.handlers = MemoryHandlerDirectory(raised)
+        jobs.append(world.submit())
+        [late] = world.receive()
+        with monkeypatch.context() as patched:
+            patched.setattr(SlotTables, "delete_waiter", lambda *_: None)
+            world.handle(late, succeed, world.process().worker)
+        assert len(holders(world)) == 6
+
+    while_one_runs(world, raise_the_limit)
+    world.settle()
+    assert {world.job(job).status for job in jobs} == {JobStatus.SUCCEEDED}

@@ -23,6 +23,12 @@ def narrow(ctx: JobContext, payload: Any) -> None:
     """Run one at a time."""
 
 
+@job("keep", limits=[Concurrency(1, holds="success")])
+def keep(ctx: JobContext, payload: Any) -> None:
+    """Fail, and keep the slot."""
+    raise NotRetryable("for good")
+
+
 @job("fail", retry=Retry(max_attempts=2, backoff="fixed", base_seconds=1))
 def fail(ctx: JobContext, payload: Any) -> None:
     raise LookupError("always")

@@ -144,7 +144,7 @@ def paused_handlers(cloud: RecordedCloud) -> None:
 
 
 def limited_handlers(cloud: RecordedCloud) -> None:
-    """Jobs that wait for a slot: cancelled, and started when the limit is raised."""
+    """Jobs that wait for a slot: cancelled, or started when one is free, or freed by hand."""
     cloud.api("PUT", "/v1/limits/narrow.1", {"max": 0})
     waiting, cancelled = submit(cloud, "narrow"), submit(cloud, "narrow")
     cloud.deliver()
@@ -159,6 +159,14 @@ def limited_handlers(cloud: RecordedCloud) -> None:
     ended = [status_of(cloud, job_id) for job_id in (waiting, cancelled, at_once)]
     assert ended == ["SUCCEEDED", "CANCELLED", "SUCCEEDED"]
     cloud.api("GET", "/v1/limits")
+    keeper = submit(cloud, "keep")
+    cloud.deliver()
+    blocked = submit(cloud, "keep")
+    cloud.deliver()
+    assert status_of(cloud, blocked) == "ENQUEUED"
+    cloud.api("POST", "/v1/limits/keep.1/free", {"job_id": keeper})
+    cloud.deliver()
+    assert status_of(cloud, blocked) == "DEAD"
 
 
 def schedules_and_calendars(cloud: RecordedCloud) -> None:

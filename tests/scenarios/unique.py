@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from hourhand.domain.limits.debounce import Debounce
 from hourhand.domain.limits.unique_keys import Unique
 from hourhand.ports.handler_directory import HandlerInfo
-from tests.scenarios.steps import after
+from tests.scenarios.steps import after, passed
 from tests.scenarios.work import Work
 from tests.world.world import Process, World
 
 DAY = {"day": "monday"}
+NEWEST = {**DAY, "edit": 2}
 
 
 def unique_world(**options: Any) -> World:
@@ -61,3 +63,54 @@ _REPLACES = replace(
 
 UNIQUE = (_CREATES, _MEETS, _FOLLOWS, _REPLACES)
 """All the work that touches unique keys."""
+
+
+def debounced_world() -> World:
+    """Return a world whose submissions of a day are one job until none came for ten seconds."""
+    debounce = Debounce("payload.day", wait=10)
+    return World(handlers=(HandlerInfo(name="greet", debounce=debounce),))
+
+
+def newest(world: World, process: Process) -> None:
+    """Let the API of the process accept the newest payload of the key."""
+    world.submit(by=process.api, payload=NEWEST)
+
+
+def works_off(world: World, process: Process) -> None:
+    """Let the worker of the process work off what is visible, by its old time."""
+    for delivery in world.receive():
+        world.handle(delivery, by=process.worker)
+
+
+def _opened(world: World) -> None:
+    world.submit(payload=DAY)
+    world.advance(9)
+
+
+def _put_off(world: World) -> None:
+    _opened(world)
+    world.submit(payload=NEWEST)
+    world.advance(1)
+
+
+DEBOUNCED = (
+    Work(
+        name="a debounced job takes a newer payload",
+        make=debounced_world,
+        arrange=_opened,
+        act=newest,
+    ),
+    Work(
+        name="a debounced job is moved to its newest time",
+        make=debounced_world,
+        arrange=_put_off,
+        act=works_off,
+    ),
+    Work(
+        name="a debounced job begins after its newest time",
+        make=debounced_world,
+        arrange=after(_put_off, passed(30)),
+        act=works_off,
+    ),
+)
+"""All the work that touches debounced jobs."""

@@ -22,7 +22,6 @@ from hourhand.aws.layout.jobs import hot_key
 from hourhand.aws.layout.schedules import schedule_key
 from hourhand.aws.object_store import S3ObjectStore
 from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
-from hourhand.aws.slot_store import DynamoSlotStore
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.ids import idempotency_record_key
 from hourhand.domain.jobs.job import Job, JobStatus, Priority
@@ -55,7 +54,6 @@ class MotoWorld:
             telemetry=self.telemetry,
             schedules=DynamoScheduleStore(*beside, telemetry=self.telemetry),
             calendars=DynamoCalendarStore(*beside, telemetry=self.telemetry),
-            slots=DynamoSlotStore(self.client, self.names.jobs_table),
             idempotency=DynamoIdempotencyStore(self.client, self.names.idempotency_table),
         )
         timings = Timings(first_look_back=timedelta(minutes=5))

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
-from hourhand.domain.groups.overlap import Overlap, OverlapPolicy, Slots
+from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.transitions import complete
+from hourhand.domain.jobs.waiting import put_waiter
+from hourhand.domain.limits.job_limits import overlap_limit
+from hourhand.domain.limits.slot_writes import (
+    Holder,
+    create,
+    drop,
+    limit_partition,
+    put_seat,
+    read_slots,
+    read_waiters,
+    take,
+)
+from hourhand.domain.limits.slots import Drop, generation_of, slot_number
+from hourhand.domain.limits.waiters import Waiter, rank_in_group
 from hourhand.domain.schedules.schedule import Schedule, ScheduleDefinition
 from hourhand.memory import FAKE_SECRET, START
 from hourhand.ports.job_store import Applied
@@ -21,6 +36,8 @@ from tests.world.world import World
 
 SCHEDULE = "nightly"
 MINUTE = timedelta(minutes=1)
+PARTITION = limit_partition(overlap_limit(Overlap(group=SCHEDULE)).digest16)
+"""Where the slots of the schedule's group are."""
 
 
 def nominal(number: int) -> datetime:
@@ -68,24 +85,40 @@ def let_failures_pause(world: World) -> None:
 
 def put_running(world: World, number: int, policy: str = "skip", **fields: Any) -> Job:
     """Store the job of an occurrence as one that another worker runs, holding a place."""
-    slots = world.slots.read_slots(SCHEDULE)
-    taken = replace(
-        slots,
-        sequence=slots.sequence + 1,
-        write_id=f"w{number}",
-        holders=(*slots.holders, job_id_of(number)),
-    )
-    assert world.slots.write_slots(taken, keep_until=START + timedelta(days=90))
-    return put_occurrence(world, number, policy, status=JobStatus.RUNNING, **fields)
+    job = put_occurrence(world, number, policy, status=JobStatus.RUNNING, **fields)
+    put_holder(world, job)
+    return job
+
+
+def put_holder(world: World, job: Job) -> None:
+    """Let a job hold a slot of the schedule's group, however many others do."""
+    now = world.clock.now()
+    holder = Holder(job.id, job.generation, slot_number(job.generation, now))
+    first, more = create(PARTITION, holder, "", now), take(PARTITION, holder, 1_000, now)
+    assert any(world.side_items.write_item(write).is_applied for write in (first, more))
+
+
+def drop_holder(world: World, job_id: str) -> None:
+    """Take a slot of the schedule's group from a job."""
+    record = read_slots(world.side_items.query_items(PARTITION, limit=1_000))
+    if job_id in record.holders:
+        world.side_items.write_item(drop(PARTITION, Drop(job_id, record.holders[job_id])))
+
+
+def put_seated(world: World, job: Job, seat: int) -> None:
+    """Put the waiter record of a job in a seat of the schedule's group."""
+    assert job.overlap is not None
+    waiter = Waiter(rank_in_group(job, job.overlap), job.id, job.generation, job.id, seat)
+    keep_until = world.clock.now() + timedelta(days=90)
+    world.side_items.write_item(put_seat(PARTITION, seat, waiter, None, keep_until))
 
 
 def end_run(world: World, number: int, by: WorkerServices | None = None) -> None:
     """Let the other worker commit what it ran, and (maybe by another) see to what follows."""
-    job, now = world.job(job_id_of(number)), world.clock.now()
-    move = complete(job, now=now, actor="other", result=make_content(), progress=None)
-    assert isinstance(world.store.transition(move), Applied)
-    recovery = (by or world.worker).execution.tools.recovery
-    recovery.settle_end(world.job(job), "other")
+    tools, now = (by or world.worker).execution.tools, world.clock.now()
+    end = partial(complete, now=now, actor="other", result=make_content(), progress=None)
+    assert isinstance(tools.due.make(world.job(job_id_of(number)), end), Applied)
+    tools.recovery.settle_end(world.job(job_id_of(number)))
 
 
 def put_occurrence(world: World, number: int, policy: str | None = "skip", **fields: Any) -> Job:
@@ -118,9 +151,23 @@ def put_occurrence(world: World, number: int, policy: str | None = "skip", **fie
     return job
 
 
-def slots_of(world: World) -> Slots:
-    """Return the slots of the schedule's group as they stand."""
-    return world.slots.read_slots(SCHEDULE)
+def put_unseated(world: World, job: Job) -> None:
+    """Put the waiter record of a job in the queue of the schedule's group, without a seat."""
+    assert job.overlap is not None
+    rank, keep_until = rank_in_group(job, job.overlap), world.clock.now() + timedelta(days=90)
+    world.side_items.write_item(put_waiter(PARTITION, rank, job.id, job.generation, keep_until))
+
+
+def held_in(world: World) -> dict[str, int]:
+    """Return who holds the slots of the schedule's group, with the generation of each."""
+    held = read_slots(world.side_items.query_items(PARTITION, limit=1_000)).holders
+    return {job_id: generation_of(number) for job_id, number in held.items()}
+
+
+def waiting_in(world: World) -> list[str]:
+    """Return which jobs have waiter records in the schedule's group, in their order."""
+    items = world.side_items.query_items(PARTITION, limit=1_000)
+    return [waiter.job_id for waiter in read_waiters(items)]
 
 
 def reason_of(job: Job) -> str:

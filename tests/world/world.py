@@ -25,7 +25,6 @@ from hourhand.memory import (
     MemoryRandomness,
     MemoryScheduleStore,
     MemorySideItemStore,
-    MemorySlotStore,
     MemorySweepInvoker,
     RecordingTelemetry,
 )
@@ -39,7 +38,6 @@ from hourhand.ports.object_store import ObjectStore
 from hourhand.ports.queues import Delivery, Queues
 from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.ports.side_item_store import SideItemStore
-from hourhand.ports.slot_store import SlotStore
 from hourhand.ports.sweep_invoker import SweepInvoker
 from hourhand.services.jobs.execution import Disposition
 from hourhand.services.schedules.views import ScheduleView
@@ -67,7 +65,6 @@ FAULTY_PORTS: Mapping[str, type] = {
     "control": ControlStore,
     "schedules": ScheduleStore,
     "calendars": CalendarStore,
-    "slots": SlotStore,
     "side_items": SideItemStore,
     "objects": ObjectStore,
     "queues": Queues,
@@ -117,7 +114,6 @@ class World:
         self.store = WatchedJobStore(self.clock, index_lag=index_lag)
         self.control = MemoryControlStore(shard_map)
         self.schedules = MemoryScheduleStore(clock=self.clock, index_lag=index_lag)
-        self.slots = MemorySlotStore()
         self.side_items = MemorySideItemStore()
         self.objects = MemoryObjectStore()
         # As long as the function may run: Lambda asks for it, so a worker must shorten it itself.
@@ -155,7 +151,6 @@ class World:
             jobs=self.store,
             control=self.control,
             schedules=self.schedules,
-            slots=self.slots,
             side_items=self.side_items,
             objects=self.objects,
             queues=self.queues.seen_by(clock),

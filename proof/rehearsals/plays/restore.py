@@ -44,14 +44,13 @@ _KEYED: tuple[dict[str, Any], ...] = (
 )
 _TABLES = {
     "store": "jobs",
-    "slots": "slots",
     "side_items": "side_items",
     "keys": "keys",
     "schedules": "schedules",
     "control": "control",
 }
-"""The stores of the world that the four tables hold, and what each is: jobs,
-slots and side items share one."""
+"""The stores of the world that the four tables hold, and what each is: jobs
+and side items share one."""
 
 
 @dataclass

@@ -155,6 +155,27 @@ def operate_on_many(api: Generated) -> None:
     assert [error.field for error in problem.errors] == ["all"]
 
 
+def limit_jobs(api: Generated) -> None:
+    body = api.job(id="keeper", handler="keep")
+    api.call("jobs", "post_jobs", body=body, status=201)
+    assert api.ended("keeper").status is api.models.JobStatus.DEAD
+    limit = api.call("system", "get_limits_one", "keep.1")
+    assert [holder.job_id for holder in limit.holders] == ["keeper"]
+    body = api.models.FreeInput(job_id="keeper")
+    assert api.call("system", "post_limits_one_free", "keep.1", body=body).running == 0
+
+    body = api.models.LimitInput.from_dict({"max": 3})
+    assert api.call("system", "put_limits_one", "keep.1", body=body).to_dict()["max"] == 3
+    assert api.call("system", "delete_limits_one", "keep.1").to_dict()["max"] == 1
+    page = api.call("system", "get_limits")
+    assert [one.name for one in page.limits] == ["keep.1"]
+
+    body = api.models.HandlerPauseInput(note="the bank is closed")
+    paused = api.call("system", "post_handlers_one_pause", "greet", body=body).paused
+    assert paused.note == "the bank is closed"
+    assert api.call("system", "post_handlers_one_resume", "greet").paused is None
+
+
 def keep_calendars(api: Generated) -> None:
     body = api.models.CalendarInput.from_dict(
         {"exclude": ["2027-12-25", {"from": "2028-01-01", "to": "2028-01-06"}]}
@@ -233,7 +254,7 @@ def look_at_the_system(api: Generated) -> None:
     assert api.call("system", "post_resweep", body=asked(since=since)).state.value == "requested"
     assert api.call("system", "get_resweep").since is not None
     handlers = api.call("system", "get_handlers").handlers
-    assert {handler.name for handler in handlers} == {"break", "greet"}
+    assert {handler.name for handler in handlers} == {"break", "greet", "keep"}
     assert api.call("system", "get_handlers_one", "greet").name == "greet"
     assert api.call("system", "get_health").status == "ok"
     events = api.call("audit", "get_audit", caller="local", limit=200).events
@@ -260,6 +281,7 @@ CALLS = (
     submit_many,
     operate_on_one,
     operate_on_many,
+    limit_jobs,
     keep_calendars,
     keep_schedules,
     look_at_occurrences,

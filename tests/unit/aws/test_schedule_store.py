@@ -24,9 +24,7 @@ from hourhand.aws.schedule_store import (
     DynamoCalendarStore,
     DynamoScheduleStore,
 )
-from hourhand.aws.slot_store import DynamoSlotStore
 from hourhand.domain.errors import Unavailable
-from hourhand.domain.groups.overlap import Slots
 from hourhand.domain.schedules.schedule import (
     Backfill,
     Calendar,
@@ -253,14 +251,3 @@ def test_a_retired_definition_has_an_end_and_one_that_is_put_again_has_none(
     assert int(end()["N"]) == (START + HOUR).timestamp()
     store.put_definition("nightly", "d1", DEFINITION)
     assert end() is None
-
-
-def test_a_group_is_kept_for_as_long_as_it_is_told_each_time(installation: Installation) -> None:
-    client, table = installation.dynamodb, installation.settings.jobs_table
-    store = DynamoSlotStore(client, table)
-    key = {"p": {"S": "g.nightly"}, "s": {"S": "G"}}
-    for sequence in (1, 2):
-        slots = Slots(group="nightly", sequence=sequence, write_id=f"w{sequence}")
-        store.write_slots(slots, keep_until=START + sequence * HOUR)
-        item = client.get_item(TableName=table, Key=key)["Item"]
-        assert int(item["x"]["N"]) == (START + sequence * HOUR).timestamp()

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from hourhand.aws.side_item_store import DynamoSideItemStore, write_arguments
-from hourhand.domain.side_items import Clause, SideItem, SideItemUpdate, SideKey
+from hourhand.aws.table_schema import EXPIRY, JOBS
+from hourhand.domain.side_items import NOT_VALUES, Clause, SideItem, SideItemUpdate, SideKey
 from hourhand.memory import START
 from tests.unit.aws.conftest import Installation
 
@@ -50,3 +51,7 @@ def test_a_clause_of_another_kind_is_a_mistake() -> None:
     update = SideItemUpdate(key=KEY, expect=(Strange(),), deletes=True)
     with pytest.raises(ValueError, match="no condition for the clause"):
         write_arguments(update, 1)
+
+
+def test_no_value_has_the_name_of_a_key_of_the_table_or_of_an_index() -> None:
+    assert {*(key.attribute for key in JOBS.keys), EXPIRY, "v"} == NOT_VALUES

@@ -93,7 +93,6 @@ def test_the_second_release_makes_the_second(
 @pytest.mark.parametrize(
     "kind",
     [
-        Kind.SLOTS,
         Kind.SCHEDULE,
         Kind.DEFINITION,
         Kind.JOURNAL_PAGE,

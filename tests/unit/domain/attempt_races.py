@@ -9,7 +9,7 @@ from tests.unit.domain import condition_invariants as keep
 from tests.unit.domain.job_samples import after
 from tests.unit.domain.race import CLAIMED, LOST_AND_DEAD, NEXT_OWNER, Race
 
-CLAIM = (
+_CLAIM = (
     Race(
         move="claim",
         clause="status",
@@ -53,6 +53,18 @@ CLAIM = (
         story="a stalled writer's entry was refiled; the message still says the older time",
         meanwhile={"due_at": after(10)},
         harm=keep.NOT_STARTED_BEFORE_DUE,
+    ),
+)
+
+CLAIM = (
+    *_CLAIM,
+    *(replace(race, move="claim of a debounced job") for race in _CLAIM),
+    Race(
+        move="claim of a debounced job",
+        clause="quiet",
+        story="a submission came after the admission check, and moved the job",
+        meanwhile={"run_at": after(10), "debounces": 1},
+        harm=keep.NOT_STARTED_WHILE_SUBMISSIONS_COME,
     ),
     Race(
         move="take_over",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from hourhand.domain.jobs import transitions
-from hourhand.domain.jobs.job import Job, OnLost, Outcome, Priority
+from hourhand.domain.jobs.job import Content, Job, OnLost, Outcome, Priority
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.domain.jobs.waiting import PAUSE, WaitKind, WaitsFor
 from hourhand.domain.ticks.buckets import Entry
@@ -15,6 +15,7 @@ from tests.unit.domain.job_samples import (
     INLINE,
     NOW,
     a_dead_job,
+    a_debounced_job,
     a_job,
     a_message,
     a_retrying_job,
@@ -192,6 +193,14 @@ CASES = (
         ),
     ),
     Case(builder="claim", ordinary=a_sent_job(), build=_claim),
+    Case(builder="claim", variant="of a debounced job", ordinary=a_debounced_job(), build=_claim),
+    Case(
+        builder="debounce",
+        ordinary=a_debounced_job(),
+        build=lambda job: transitions.debounce(
+            job, sets={"run_at": after(10), "payload": Content(size_bytes=3, text='"x"')}
+        ),
+    ),
     Case(builder="take_over", ordinary=an_abandoned_job(), build=_take_over),
     Case(
         builder="heartbeat",

@@ -184,6 +184,18 @@ OBJECT_IS_OWED = Invariant(
         or not outbox_tasks(was, is_now.status)
     ),
 )
+NOT_STARTED_WHILE_SUBMISSIONS_COME = Invariant(
+    "a debounced job starts only once no submission came for a while",
+    lambda read, was, is_now: not _is_running(is_now) or was.run_at <= NOW + WAIT,
+)
+WHAT_BEGAN_KEEPS_ITS_PAYLOAD = Invariant(
+    "no submission is taken by a job that has begun, which ran without it",
+    lambda read, was, is_now: was.token == 0 or was == is_now,
+)
+NEWER_PAYLOAD_STANDS = Invariant(
+    "an older submission replaces nothing that came after it",
+    lambda read, was, is_now: was.payload in {read.payload, is_now.payload},
+)
 PAYLOAD_IS_KEPT = Invariant(
     "how long a payload is kept never shrinks",
     lambda read, was, is_now: (

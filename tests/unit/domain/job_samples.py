@@ -45,6 +45,11 @@ def a_sent_job(**changes: Any) -> Job:
     return replace(a_job(status=JobStatus.ENQUEUED, enqueued_at=after(-300)), **changes)
 
 
+def a_debounced_job(**changes: Any) -> Job:
+    """A sent job whose time further submissions may move."""
+    return a_sent_job(**{"debounces": 0, **changes})
+
+
 def a_running_job(**changes: Any) -> Job:
     """Attempt 1 runs at worker-1, whose lease is alive."""
     job = a_sent_job(
@@ -109,6 +114,7 @@ def a_message(job: Job) -> JobMessage:
         token=job.token,
         due_at=job.due_at or job.run_at,
         run_at=job.run_at,
+        is_debounced=job.debounces is not None,
     )
 
 

@@ -42,6 +42,8 @@ CONDITIONS = {
     "keep_journal": OWNER,
     "restart": {*OWNER, "not_cancelled"},
     "claim": {"status", "due", *STARTABLE},
+    "claim of a debounced job": {"status", "due", "quiet", *STARTABLE},
+    "debounce": {"status", "generation", "newest_as_read"},
     "take_over": {*LEASE, *STARTABLE, "may_run_again"},
     "heartbeat": {*OWNER, "extends_lease"},
     "complete": OWNER,
@@ -99,7 +101,7 @@ def test_a_move_expects_what_the_protocol_asks_for(case: Case) -> None:
 def test_only_a_compacting_write_expects_the_history_as_it_was_read(case: Case) -> None:
     added = set(case.build(with_long_history(case.ordinary)).expect) - CONDITIONS[case.name]
     records_no_event = {
-        *("keep_payload", "claim", "heartbeat", "finish"),
+        *("keep_payload", "debounce", "claim", "heartbeat", "finish"),
         *("flag", "clear_flag", "keep_journal", "mark_compensated"),
     }
     assert added == (set() if case.builder in records_no_event else {"history_as_read"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.jobs.waiting import WaitKind, WaitsFor
 from tests.unit.domain import condition_invariants as keep
-from tests.unit.domain.job_samples import IN_BUCKET, after
+from tests.unit.domain.job_samples import IN_BUCKET, IN_ITEM, after
 from tests.unit.domain.race import CLAIMED, LOST_AND_DEAD, NEXT_OWNER, NO_LEASE, Race
 
 DISPATCH = (
@@ -155,6 +155,27 @@ DISPATCH = (
         story="another woke it, and it was parked anew by a second pause",
         meanwhile={"enqueued_at": after(1)},
         harm=keep.LATEST_SENDING_STANDS,
+    ),
+    Race(
+        move="debounce",
+        clause="status",
+        story="it was cancelled",
+        meanwhile={"status": JobStatus.CANCELLED, "finished_at": after(-1)},
+        harm=keep.FINAL_STAYS_FINAL,
+    ),
+    Race(
+        move="debounce",
+        clause="generation",
+        story="its first attempt failed, and it waits for the next",
+        meanwhile={"status": JobStatus.RETRYING, "generation": 2, "attempt": 1, "token": 1},
+        harm=keep.WHAT_BEGAN_KEEPS_ITS_PAYLOAD,
+    ),
+    Race(
+        move="debounce",
+        clause="newest_as_read",
+        story="another submission came first",
+        meanwhile={"debounces": 1, "run_at": after(20), "payload": IN_ITEM},
+        harm=keep.NEWER_PAYLOAD_STANDS,
     ),
     Race(
         move="keep_payload",

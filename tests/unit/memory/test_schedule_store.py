@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from hourhand.domain.groups.overlap import Slots
 from hourhand.domain.schedules.recurrence import ExcludedTimes
 from hourhand.domain.schedules.schedule import (
     Backfill,
@@ -19,7 +18,7 @@ from hourhand.domain.schedules.schedule import (
     Walk,
 )
 from hourhand.domain.ticks.buckets import shard_of
-from hourhand.memory import START, KeptDefinition, MemoryClock, MemoryScheduleStore, MemorySlotStore
+from hourhand.memory import START, KeptDefinition, MemoryClock, MemoryScheduleStore
 from hourhand.ports.schedule_store import (
     DUE_SHARDS,
     JournalPage,
@@ -193,24 +192,3 @@ def test_what_no_real_store_could_give_back_is_refused(write: Any, message: str)
 def test_a_write_whose_sequence_does_not_rise_is_a_mistake(write: Any) -> None:
     with pytest.raises(ValueError, match="the sequence must rise above"):
         write(MemoryScheduleStore())
-
-
-# --- slots ---
-
-
-def test_a_group_expires_when_nobody_wrote_it_for_long() -> None:
-    store = MemorySlotStore()
-    slots = Slots(group="nightly", sequence=1, write_id="w1", holders=("mine",))
-    assert store.write_slots(slots, keep_until=START + HOUR)
-    assert store.kept_until("nightly") == START + HOUR
-    assert store.delete_expired(START + HOUR) == 0
-    assert store.delete_expired(START + 2 * HOUR) == 1
-    assert store.read_slots("nightly") == Slots(group="nightly")
-    assert store.kept_until("nightly") is None
-    assert store.write_slots(slots, keep_until=START + HOUR)
-
-
-def test_an_end_that_no_real_store_could_give_back_is_refused() -> None:
-    slots = Slots(group="nightly", sequence=1)
-    with pytest.raises(ValueError, match="keep_until"):
-        MemorySlotStore().write_slots(slots, keep_until=START + timedelta(microseconds=1))

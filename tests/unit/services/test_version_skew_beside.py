@@ -27,7 +27,9 @@ from tests.unit.services.schedules.test_backfill_work import BackfillBench
 from tests.unit.services.schedules.test_occurrence_jobs import maker, order, schedule_of
 from tests.unit.services.schedules.test_recompute import WalkBench
 from tests.world.occurrences import (
+    PARTITION,
     end_run,
+    held_in,
     job_id_of,
     let_failures_pause,
     put_occurrence,
@@ -63,7 +65,7 @@ def test_a_newer_holder_keeps_its_place_and_not_those_of_others(
     assert [run.job.id for run in world.runs] == [third.id]
 
 
-def test_a_newer_one_in_the_line_takes_no_room(world: World, turn_newer: TurnNewer) -> None:
+def test_a_newer_one_that_waits_takes_no_slot(world: World, turn_newer: TurnNewer) -> None:
     put_schedule(world)
     put_running(world, 0, "buffer_all")
     for number in (1, 2):
@@ -71,12 +73,12 @@ def test_a_newer_one_in_the_line_takes_no_room(world: World, turn_newer: TurnNew
         world.deliver()
     turn_newer(world.store, job_id_of(1))
     end_run(world, 0)
-    assert world.job(job_id_of(2)).due_at == START, "it is called, in place of the newer one"
+    assert job_id_of(2) in held_in(world), "it gets the slot, in place of the newer one"
     world.deliver()
     assert [run.job.id for run in world.runs] == [job_id_of(2)]
 
 
-def test_the_dead_letter_of_a_job_does_not_wait_for_a_newer_one_in_its_line(
+def test_the_dead_letter_of_a_job_does_not_wait_for_a_newer_one_behind_it(
     world: World, turn_newer: TurnNewer
 ) -> None:
     put_schedule(world)
@@ -97,26 +99,10 @@ def test_the_dead_letter_of_a_job_does_not_wait_for_a_newer_one_in_its_line(
 def test_an_end_is_settled_where_the_slots_are_newer(world: World, turn_newer: TurnNewer) -> None:
     put_schedule(world)
     put_running(world, 0, "buffer_all")
-    turn_newer(world.slots, "nightly", methods=("read_slots",))
+    turn_newer(world.side_items, PARTITION, methods=("query_items",))
     end_run(world, 0)
     assert world.job(job_id_of(0)).due_at is None
     assert told(world) == 1
-
-
-def test_one_that_turns_newer_as_it_is_called_does_not_keep_the_next_waiting(
-    world: World, turn_newer: TurnNewer
-) -> None:
-    put_schedule(world)
-    for number in (0, 1):
-        put_running(world, number, "buffer_all", max_running=2)
-    for number in (2, 3):
-        put_occurrence(world, number, "buffer_all", max_running=2)
-    world.deliver()
-    for number in (0, 1):
-        # The places are free: both are called by the second end.
-        turn_newer(world.store, job_id_of(2), methods=("transition",))
-        end_run(world, number)
-    assert world.job(job_id_of(3)).due_at == START
 
 
 def test_who_must_not_follow_a_failure_waits_for_a_previous_one_that_is_newer(

@@ -184,7 +184,7 @@ WRITES = {
     *("create_secret", "keep_caller", "put_event"),
     *("send", "hide", "send_dead_letter", "invoke"),
     *("write", "put_definition", "retire_definition", "put_journal_page"),
-    *("delete_journal_pages", "write_backfill", "write_walk", "write_slots"),
+    *("delete_journal_pages", "write_backfill", "write_walk"),
     "write_item",
     *("put_calendar", "delete_calendar"),
 }

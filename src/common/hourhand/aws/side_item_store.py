@@ -26,8 +26,9 @@ from hourhand.aws.layout.values import (
     text,
 )
 from hourhand.aws.layout.versions import FIRST_VERSION, Kind, in_its_version, require_known
-from hourhand.aws.records import KEY, Position, QueriedPage, Records, query_page, require_limit
+from hourhand.aws.records import Position, QueriedPage, Records, query_page, require_limit
 from hourhand.domain.side_items import (
+    NOT_VALUES,
     Clause,
     Compares,
     Either,
@@ -44,8 +45,6 @@ from hourhand.ports.side_item_store import SideItemWrite
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-
-_NOT_VALUES = frozenset({*KEY, "v", "x"})
 
 
 class DynamoSideItemStore:
@@ -223,7 +222,7 @@ def side_item_from(item: Item) -> SideItem:
     """Read an item. Raises `WrittenByNewer`."""
     key = SideKey(read_text(item["p"]), read_text(item["s"]))
     require_known(Kind(key.kind.value), item, f"{key.partition} {key.sort}")
-    read = ((name, _read(value)) for name, value in item.items() if name not in _NOT_VALUES)
+    read = ((name, _read(value)) for name, value in item.items() if name not in NOT_VALUES)
     return SideItem(key, {name: value for name, value in read if value is not None})
 
 

@@ -68,10 +68,7 @@ class Metric(StrEnum):
     MESSAGES_FAILED = "messages_failed"
     MESSAGES_FOREIGN = "messages_foreign"
     NOT_BEGUN_FOR_TIME = "not_begun_for_time"
-    NUDGES_FAILED = "nudges_failed"
     OCCURRENCES_ADOPTED = "occurrences_adopted"
-    OCCURRENCES_CALLED = "occurrences_called"
-    OCCURRENCES_DEFERRED = "occurrences_deferred"
     OCCURRENCES_MADE = "occurrences_made"
     OCCURRENCES_MISSED = "occurrences_missed"
     OCCURRENCES_SKIPPED = "occurrences_skipped"
@@ -106,8 +103,6 @@ _OF_JOBS = {
     Metric.DEAD_LETTERS,
     Metric.HANDLERS_UNKNOWN,
     Metric.ITEMS_NEWER,
-    Metric.NUDGES_FAILED,
-    Metric.OCCURRENCES_CALLED,
     Metric.OCCURRENCES_SKIPPED,
     Metric.OCCURRENCES_WITHDRAWN,
     Metric.OPTIONAL_REQUESTS_FAILED,
@@ -181,7 +176,6 @@ MEASURED_BY: Mapping[str, frozenset[Metric]] = {
             Metric.RUNS_SUSPENDED,
             Metric.STARTS_RESERVED,
             Metric.NOT_BEGUN_FOR_TIME,
-            Metric.OCCURRENCES_DEFERRED,
             Metric.TIME_TO_CLAIM_MS,
             Metric.TIME_TO_FINISH_MS,
         }

@@ -48,6 +48,10 @@ slots record, seats, waiters, holders."""
 SIGNAL_PREFIX = "S#"
 """The beginning of the sort keys of a run's signals, beside its job."""
 
+NOT_VALUES = frozenset("psbklcdvx")
+"""Attributes of a stored item that are no values: the keys of the jobs table and of its indexes,
+the version and the end."""
+
 _FAIR_SHARE_SHARD = ".f"
 _JOURNAL_SORT = re.compile(r"R\d*#([swktvz])")
 _VALUE_SORT = re.compile(r"V\d*#")
@@ -254,8 +258,10 @@ class SideItemUpdate:
     deletes: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a write without an end of its item, and a deletion that changes anything."""
+        """Refuse a write of a key, one without an end of its item, and a deletion that changes."""
         changes = bool(self.sets or self.adds)
+        if taken := NOT_VALUES & {*self.sets, *self.adds}:
+            raise ValueError(f"The write of {self.key} sets {sorted(map(str, taken))}, no values")
         if changes and self.keep_until is None:
             raise ValueError(f"The write of {self.key} must state until when the item is kept")
         if self.deletes and (changes or self.removes or self.keep_until is not None):

@@ -711,11 +711,12 @@ def _checked_text(value: Any) -> str:
     return text
 
 
-def _checked_retry(retry: Retries | None) -> Retries | None:
+def _checked_retry(retry: object) -> Retries | None:
     if retry is None or isinstance(retry, RetryPolicy):
         return retry
-    policies = tuple(retry) if isinstance(retry, Iterable) else ()
-    if not policies or not all(isinstance(one, On) for one in policies):
+    given = tuple(retry) if isinstance(retry, Iterable) else ()
+    policies = tuple(one for one in given if isinstance(one, On))
+    if not policies or len(policies) < len(given):
         raise InvalidCall(f"retry must be a Retry or a list of On, not {retry!r}.")
     return policies
 

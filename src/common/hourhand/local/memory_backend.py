@@ -33,7 +33,6 @@ from hourhand.memory import (
     MemoryQueues,
     MemoryScheduleStore,
     MemorySideItemStore,
-    MemorySlotStore,
 )
 from hourhand.ports.queues import Outgoing
 from hourhand.settings import Settings
@@ -87,7 +86,6 @@ class MemoryBackend:
             "control": self._control,
             "schedules": schedules,
             "calendars": schedules,
-            "slots": MemorySlotStore(),
             "side_items": MemorySideItemStore(),
             "objects": MemoryObjectStore(),
             "queues": self._queues,

@@ -73,7 +73,6 @@ def _adapters(ports: Any, clock: CorrectableClock, function: str, settings: Sett
         control=ports.control,
         schedules=ports.schedules,
         calendars=ports.calendars,
-        slots=ports.slots,
         side_items=ports.side_items,
         objects=ports.objects,
         queues=ports.queues,

@@ -16,7 +16,6 @@ from hourhand.memory.queues import DeadLetter, MemoryQueues, QueueBehaviour, Que
 from hourhand.memory.randomness import FAKE_SECRET, MemoryRandomness
 from hourhand.memory.schedule_store import KeptDefinition, MemoryScheduleStore
 from hourhand.memory.side_item_store import MemorySideItemStore
-from hourhand.memory.slot_store import MemorySlotStore
 from hourhand.memory.sweep_invoker import MemorySweepInvoker, SweepInvocation
 from hourhand.memory.telemetry import LogLine, Measurement, RecordingTelemetry
 
@@ -41,7 +40,6 @@ __all__ = [
     "MemoryRandomness",
     "MemoryScheduleStore",
     "MemorySideItemStore",
-    "MemorySlotStore",
     "MemorySweepInvoker",
     "QueueBehaviour",
     "QueuedMessage",

@@ -17,7 +17,6 @@ from hourhand.memory.queues import MemoryQueues
 from hourhand.memory.randomness import MemoryRandomness
 from hourhand.memory.schedule_store import MemoryScheduleStore
 from hourhand.memory.side_item_store import MemorySideItemStore
-from hourhand.memory.slot_store import MemorySlotStore
 from hourhand.memory.sweep_invoker import MemorySweepInvoker
 from hourhand.memory.telemetry import RecordingTelemetry
 from hourhand.ports.clock import CorrectableClock
@@ -27,7 +26,6 @@ _MAKERS: Mapping[str, Callable[[], Any]] = {
     "jobs": MemoryJobStore,
     "control": MemoryControlStore,
     "schedules": MemoryScheduleStore,
-    "slots": MemorySlotStore,
     "side_items": MemorySideItemStore,
     "objects": MemoryObjectStore,
     "randomness": MemoryRandomness,

@@ -120,6 +120,7 @@ def make_message(job: Job, **overrides: Any) -> JobMessage:
         "trace_id": job.trace_id,
         "needs_admission": job.schedule_id is not None,
         "has_limits": job.limits is not None,
+        "is_debounced": job.debounces is not None,
         **overrides,
     }
     return JobMessage(**fields)

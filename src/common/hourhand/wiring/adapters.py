@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from hourhand.ports.randomness import Randomness
     from hourhand.ports.schedule_store import ScheduleStore
     from hourhand.ports.side_item_store import SideItemStore
-    from hourhand.ports.slot_store import SlotStore
     from hourhand.ports.sweep_invoker import SweepInvoker
     from hourhand.ports.telemetry import Telemetry
     from hourhand.services.jobs.new_job import DerivedIds
@@ -66,7 +65,6 @@ class Adapters:
     telemetry: Telemetry
     schedules: ScheduleStore = _absent("schedules")
     calendars: CalendarStore = _absent("calendars")
-    slots: SlotStore = _absent("slots")
     side_items: SideItemStore = _absent("side_items")
     idempotency: IdempotencyStore = _absent("idempotency")
     handlers: HandlerDirectory = _absent("handlers")
@@ -102,7 +100,6 @@ def aws_adapters(settings: Settings, function: str) -> Adapters:
     from hourhand.aws.randomness import SystemRandomness
     from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
     from hourhand.aws.side_item_store import DynamoSideItemStore
-    from hourhand.aws.slot_store import DynamoSlotStore
     from hourhand.aws.telemetry import PowertoolsTelemetry, service_name, start_tracing
 
     if settings.tracing:
@@ -161,7 +158,6 @@ def aws_adapters(settings: Settings, function: str) -> Adapters:
         telemetry=telemetry,
         schedules=DynamoScheduleStore(dynamodb, settings.schedules_table, telemetry=telemetry),
         calendars=DynamoCalendarStore(dynamodb, settings.schedules_table, telemetry=telemetry),
-        slots=DynamoSlotStore(dynamodb, settings.jobs_table),
         side_items=DynamoSideItemStore(dynamodb, settings.jobs_table),
         read_delivery=queues.parse_delivery,
     )

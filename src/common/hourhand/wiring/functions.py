@@ -52,7 +52,7 @@ class WorkerServices:
 def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     """Wire the API function.
 
-    It needs ``handlers``, ``logs``, ``schedules``, ``calendars``, ``slots`` and ``side_items``.
+    It needs ``handlers``, ``logs``, ``schedules``, ``calendars`` and ``side_items``.
     """
     from hourhand.api.access import AccessRules
     from hourhand.api.payload_check import PayloadChecks
@@ -79,7 +79,9 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     callers = Callers(adapters.control, telemetry)
 
     def change(job: Job, patch: JobPatch, actor: str) -> Job:
-        return wiring.operations.change(job.id, patch, actor=actor)
+        operations = wiring.operations
+        make = operations.change if job.debounces is None else operations.debounce
+        return make(job.id, patch, actor=actor)
 
     return Services(
         submission=SubmissionService(
@@ -206,11 +208,12 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
 def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerServices:
     """Wire the worker function.
 
-    It needs ``idempotency``, ``schedules``, ``slots`` and ``side_items``.
+    It needs ``idempotency``, ``schedules`` and ``side_items``.
     """
     from hourhand.handlers import load_handlers
     from hourhand.services.groups.admission import OccurrenceRule
     from hourhand.services.jobs.attempt import AttemptTools
+    from hourhand.services.jobs.debounce_rule import DebounceRule
     from hourhand.services.jobs.execution import ExecutionService
     from hourhand.services.jobs.keyed_execution import IdempotencyGuard
     from hourhand.services.jobs.pause_rule import PauseRule
@@ -252,19 +255,21 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     of_schedules = OccurrenceRule(
         tools=tools,
         schedules=retrying.schedules,
-        slots=retrying.slots,
+        holders=retried.holders_in_group,
         recovery=retried.recovery,
-        waiters=wiring.waiters,
         worker=worker,
+    )
+    of_debounces = DebounceRule(
+        due=retried.due, unique=retried.unique_records, clock=adapters.clock, worker=worker
     )
     of_pauses = PauseRule(pauses=retried.pauses, parking=retried.parking, worker=worker)
     handlers = adapters.handlers
     of_lines = RuleOfLimits(handlers, Rate, functools.partial(retried.line_rule, worker))
     of_slots = RuleOfLimits(handlers, Concurrency, functools.partial(retried.limits_rule, worker))
     of_gates = RuleOfLimits(handlers, Rate, functools.partial(retried.gate_rule, worker))
-    # In this order: what a pause parks, or a schedule no longer wants, must not take a slot. A job
-    # waits for its rate before it has slots, and passes the gate once it has them.
-    rules = (of_pauses, of_schedules, of_lines, of_slots, of_gates)
+    # In this order: what a pause parks, a schedule no longer wants, or a submission moved, must not
+    # take a slot. A job waits for its rate before it has slots, and passes the gate after that.
+    rules = (of_pauses, of_schedules, of_debounces, of_lines, of_slots, of_gates)
     execution = ExecutionService(
         tools, worker, rules, wiring.release_slots, retried.hold_rates, retried.run_timeout
     )
@@ -294,7 +299,6 @@ def _with_retries(adapters: Adapters) -> Adapters:
         control=retries.of(adapters.control, "control"),
         objects=retries.of(adapters.objects, "objects"),
         schedules=retries.of(adapters.schedules, "schedules"),
-        slots=retries.of(adapters.slots, "slots"),
         side_items=retries.of(adapters.side_items, "side_items"),
         idempotency=retries.of(adapters.idempotency, "idempotency"),
     )

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from hourhand.domain.durable.reversals import COMPENSATION
 from hourhand.domain.jobs.job import TICK, Job
 from hourhand.domain.jobs.run_times import DEFAULT_RUN
+from hourhand.domain.limits.declarations import Concurrency
 from hourhand.settings import DispatchMode, LeaderMode, Settings
 from hourhand.wiring.adapters import Adapters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from hourhand.domain.groups.overlap import Overlap
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from hourhand.services.durable.signals import SignalService
     from hourhand.services.durable.values import RunPorts
     from hourhand.services.durable.views import RunViews
-    from hourhand.services.groups.waiters import Waiters
     from hourhand.services.jobs.due import DueJobs
     from hourhand.services.jobs.execution import Candidate, Deferred, StartRule
     from hourhand.services.jobs.known_pauses import KnownPauses
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from hourhand.services.limits.rates_rule import RateWaits
     from hourhand.services.limits.rechecks import Rechecks
     from hourhand.services.limits.slot_release import SlotRelease
-    from hourhand.services.limits.slot_tables import SlotTables
+    from hourhand.services.limits.slot_tables import Slots, SlotTables
     from hourhand.services.limits.slot_waits import SlotWaits
     from hourhand.services.limits.wait_queues import WaitQueues
     from hourhand.services.schedules.backfill_work import BackfillWork
@@ -66,7 +66,10 @@ if TYPE_CHECKING:
 
 
 class RuleOfLimits:
-    """A rule of limits of a ``kind``, which is imported once a job that has one is to start."""
+    """A rule of limits of a ``kind``, which is imported once a job that has one is to start.
+
+    The overlap of a schedule's jobs is a `Concurrency`.
+    """
 
     def __init__(
         self, handlers: HandlerDirectory, kind: type[Limit], make: Callable[[], StartRule]
@@ -78,12 +81,20 @@ class RuleOfLimits:
     def admit(self, candidate: Candidate) -> Deferred | None:
         """Judge a job that has such a limit. May raise `Unavailable`."""
         handler = self._handlers.find(candidate.message.handler)
-        has_one = handler is not None and any(isinstance(o, self._kind) for o in handler.limits)
-        if not has_one and not candidate.message.has_limits:
+        declared = handler.limits if handler is not None else ()
+        has_one = any(isinstance(one, self._kind) for one in declared)
+        if not (has_one or candidate.message.has_limits or self._is_of_group(candidate)):
             return None
         if self._rule is None:
             self._rule = self._make()
         return self._rule.admit(candidate)
+
+    def _is_of_group(self, candidate: Candidate) -> bool:
+        """Whether this is the rule of slots, and the job needs one of its group."""
+        if self._kind is not Concurrency or not candidate.message.needs_admission:
+            return False
+        job = candidate.job()
+        return job is not None and job.overlap is not None
 
 
 class Wiring:
@@ -168,19 +179,6 @@ class Wiring:
         )
 
     @cached_property
-    def waiters(self) -> Waiters:
-        from hourhand.services.groups.waiters import Waiters
-
-        return Waiters(
-            jobs=self.adapters.jobs,
-            slots=self.adapters.slots,
-            due=self.due,
-            clock=self.adapters.clock,
-            timings=self.timings,
-            telemetry=self.adapters.telemetry,
-        )
-
-    @cached_property
     def recovery(self) -> RecoveryService:
         from hourhand.services.jobs.recovery import RecoveryService
 
@@ -193,7 +191,6 @@ class Wiring:
             timings=self.timings,
             telemetry=self.adapters.telemetry,
             waiters=self.waiter_records,
-            wake_next=self._wake_next,
             pause_schedule=self._pause_schedule_of if self._pauses_schedules else None,
             release_slots=self.release_slots,
             start_compensation=self._start_compensation,
@@ -221,7 +218,9 @@ class Wiring:
 
     def _has_limits(self, job: Job) -> bool:
         handler = self.adapters.handlers.find(job.handler)
-        return job.limits is not None or (handler is not None and bool(handler.limits))
+        if job.overlap is not None or job.limits is not None:
+            return True
+        return handler is not None and bool(handler.limits)
 
     def limits_rule(self, worker: str) -> StartRule:
         """Return the rule of concurrency limits of a worker."""
@@ -234,10 +233,25 @@ class Wiring:
             tables=self.slot_tables,
             queues=self.wait_queues,
             full=FullLimits(self.slot_tables, self.recovery, worker),
-            recovery=self.recovery,
             telemetry=self.adapters.telemetry,
             worker=worker,
         )
+
+    def holders_in_group(self, overlap: Overlap) -> Sequence[str]:
+        """Return the ids of the jobs that hold the slots of a group, or held them last."""
+        slots = self._slots_of_group(overlap)
+        return [job_id for shard in slots.shards for job_id in self.slot_tables.holders(shard)]
+
+    def count_waiting(self, overlap: Overlap, most: int) -> int:
+        """Count the jobs of a group that wait for a slot, up to ``most``."""
+        return self.slot_tables.count_waiting(self._slots_of_group(overlap), most)
+
+    def _slots_of_group(self, overlap: Overlap) -> Slots:
+        from hourhand.domain.limits.job_limits import overlap_limit
+
+        slots = self.slot_tables.slots_of(overlap_limit(overlap))
+        assert slots is not None
+        return slots
 
     @cached_property
     def rate_limiters(self) -> RateLimiters:
@@ -403,10 +417,6 @@ class Wiring:
             return None
         return timedelta(seconds=info.run_timeout_seconds)
 
-    def _wake_next(self, overlap: Overlap, actor: str) -> None:
-        """What wakes waiting jobs is imported once a job of a group has ended."""
-        self.waiters.wake_next(overlap, actor)
-
     def _pause_schedule_of(self, job: Job) -> None:
         self.failure_pauses.pause_schedule_of(job)
 
@@ -507,7 +517,7 @@ class Wiring:
 
         return Materialiser(
             schedules=self.adapters.schedules,
-            slots=self.adapters.slots,
+            count_waiting=self.count_waiting,
             recurrences=self.recurrences,
             occurrence_jobs=self.occurrence_jobs,
             backfills=self.backfill_work,

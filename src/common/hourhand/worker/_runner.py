@@ -71,7 +71,7 @@ class ThreadRunner:
             stop,
             clock=tools.clock,
             logger=tools.logger,
-            take_start=_one_at_a_time(pulse.take_start),
+            take_start=pulse.take_start,
         )
         heart.context = context
         try:
@@ -193,7 +193,7 @@ def job_context(
         logger=JobLogger(logger, fields),
         ends_at_monotonic=clock.monotonic() + job.timeout_seconds,
         monotonic=clock.monotonic,
-        take_start=take_start,
+        take_start=_one_at_a_time(take_start),
     )
 
 

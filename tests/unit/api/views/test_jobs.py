@@ -6,21 +6,20 @@ from dataclasses import replace
 from datetime import timedelta
 
 from hourhand.api.views.jobs import job_response, job_summary
-from hourhand.domain.groups.overlap import Overlap
-from hourhand.domain.groups.slots import WAITS_FOR_SLOT
 from hourhand.domain.jobs.job import (
     Attempt,
     Content,
     ErrorInfo,
-    EventKind,
     JobStatus,
     Outcome,
     Priority,
     Progress,
 )
+from hourhand.domain.jobs.pauses import Waiting
+from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.memory import START
 from hourhand.services.jobs.queries import JobReport
-from hourhand.testing import make_content, make_event, make_job
+from hourhand.testing import make_content, make_job
 
 ERROR = ErrorInfo(type="ValueError", message="no", retryable=False, traceback="line 1")
 ATTEMPT = Attempt(
@@ -115,17 +114,16 @@ def test_a_result_in_the_bucket_that_is_gone_is_omitted() -> None:
 
 
 def test_a_job_that_waits_for_a_slot_says_since_when_and_how_many_run_at_once() -> None:
-    put_off = make_event(kind=EventKind.CHANGED, reason=WAITS_FOR_SLOT)
-    overlap = Overlap(group="nightly", max_running=2)
-    job = make_job(schedule_id="nightly", overlap=overlap, history=(make_event(), put_off))
+    waiting = Waiting(kind=WaitKind.SLOT, since=START, max_running=2)
+    told = JobReport(make_job(), "null", None, (), None, waits_for=waiting)
     waits = {
         "kind": "slot",
         "since": "2026-01-05T09:00:00.000Z",
         "max_running": 2,
         **dict.fromkeys(("limit", "key", "position")),
     }
-    assert job_response(JobReport(job, "null", None, (), None))["waits_for"] == waits
-    assert job_summary(JobReport(job, None, None, (), None))["waits_for"] == waits
+    assert job_response(told)["waits_for"] == waits
+    assert job_summary(told)["waits_for"] == waits
     assert job_response(JobReport(make_job(), "null", None, (), None))["waits_for"] is None
 
 

@@ -27,10 +27,8 @@ from hourhand.aws.layout.side_items import text_key
 from hourhand.aws.layout.versions import Kind, found_in, version_of
 from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
 from hourhand.aws.side_item_store import DynamoSideItemStore
-from hourhand.aws.slot_store import DynamoSlotStore, slots_key
 from hourhand.aws.table_schema import resource_name
 from hourhand.domain.errors import WrittenByNewer
-from hourhand.domain.groups.overlap import Slots
 from hourhand.domain.jobs.job import Attempt
 from hourhand.domain.jobs.pauses import HandlerPause, HandlerPauses
 from hourhand.domain.jobs.transitions import heartbeat
@@ -61,7 +59,6 @@ class Stores:
         self.telemetry = RecordingTelemetry()
         told: dict[str, Any] = {"sleep": lambda _: None, "telemetry": self.telemetry}
         self.jobs = DynamoJobStore(client, names.jobs_table, **told)
-        self.slots = DynamoSlotStore(client, names.jobs_table)
         self.side_items = DynamoSideItemStore(client, names.jobs_table)
         self.schedules = DynamoScheduleStore(client, names.schedules_table, **told)
         self.calendars = DynamoCalendarStore(client, names.schedules_table, **told)
@@ -104,7 +101,6 @@ WATERMARK = Watermark(low=1)
 PAUSES = HandlerPauses(revision=1, pauses={"greet": HandlerPause(since=START)})
 OVERRIDES = LimitOverrides(revision=1, limits={"stripe": LimitOverride(max=3)})
 MAP = ShardMap((*ShardMap().versions, ShardMapVersion(5, 4)))
-SLOTS = Slots(group="g1", sequence=1, write_id="w1")
 TICK = TickRecord(at=START, holder="me", epoch=1)
 DAY = timedelta(days=1)
 LEASE = Lease(name="leader", holder="me", epoch=1, until=START + MINUTE, acquired_at=START)
@@ -121,7 +117,7 @@ def make_failure(stores: Stores) -> None:
 
 
 SIDE_KEYS = {
-    Kind.LIMIT_SLOTS: SideKey("l.digest.0", "G"),
+    Kind.SLOTS: SideKey("l.digest.0", "G"),
     Kind.HOLDER: SideKey("l.digest.0", "z.digest"),
     Kind.WAITER: SideKey("l.digest.0", "w.0000000000001.job-1"),
     Kind.FAIR_SHARE: SideKey("l.digest.f", "tenant"),
@@ -193,17 +189,6 @@ CASES: dict[Kind, Case] = {
         make=make_failure,
         reads=(lambda s: s.jobs.get_details("job-1"),),
         writes=(lambda s: s.jobs.put_failure("job-1", FAILURE, LATER),),
-    ),
-    Kind.SLOTS: Case(
-        table="jobs",
-        key=slots_key("g1"),
-        make=lambda s: s.slots.write_slots(SLOTS, keep_until=START),
-        reads=(lambda s: s.slots.read_slots("g1"),),
-        writes=(
-            lambda s: s.slots.write_slots(
-                replace(SLOTS, sequence=2, write_id="w2"), keep_until=LATER
-            ),
-        ),
     ),
     Kind.SCHEDULE: Case(
         table="schedules",
@@ -475,7 +460,7 @@ def test_an_update_leaves_the_version_of_a_shared_item_as_it_is(stores: Stores) 
 @pytest.mark.parametrize(
     "kind",
     [
-        *(Kind.SCHEDULE, Kind.BACKFILL, Kind.CALENDAR, Kind.WALK, Kind.SLOTS, Kind.LEASE),
+        *(Kind.SCHEDULE, Kind.BACKFILL, Kind.CALENDAR, Kind.WALK, Kind.LEASE),
         *SIDE_KEYS,
     ],
 )

@@ -10,12 +10,14 @@ import pytest
 
 from hourhand.domain.groups.admission import (
     Verdict,
-    is_pausing,
     judge_occurrence,
     may_be_missed,
     must_ask_pages,
 )
 from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.outbox import is_pausing
+from hourhand.domain.jobs.waiting import WaitKind, WaitsFor
+from hourhand.domain.limits.job_limits import OVERLAP_POSITION
 from hourhand.domain.schedules.schedule import MISFIRE_GRACE, JournalEntry, Schedule, SkipReason
 from hourhand.memory import START
 from hourhand.testing import make_job
@@ -153,9 +155,11 @@ def test_a_paused_schedule_starts_only_what_was_due_by_then() -> None:
     schedule = replace(PAUSED, journal=(JournalEntry(first=moment, last=moment),))
     due_then = _job(occurrence=moment, due_at=START)
     assert judge_occurrence(due_then, schedule) is Verdict.RUN
-    # Its jitter was not over yet, or it waited for room.
+    # Its jitter was not over yet, or it waited for a slot of its schedule.
     due_later = _job(occurrence=moment, due_at=START + SECOND)
     assert judge_occurrence(due_later, schedule) is SkipReason.PAUSED
+    parked = replace(due_then, waits_for=WaitsFor(WaitKind.SLOT, str(OVERLAP_POSITION), 0, 1))
+    assert judge_occurrence(parked, schedule) is SkipReason.PAUSED
 
 
 @pytest.mark.parametrize(

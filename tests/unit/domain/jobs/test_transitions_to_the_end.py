@@ -159,9 +159,10 @@ def test_a_recovered_job_is_sent_now_or_by_the_sweep() -> None:
     assert (unsent.enqueued_at, unsent.due_at) == (None, SOON.due_at)
 
 
-LETTER, PAUSE, MARK = (
+LETTER, PAUSE, RELEASE, MARK = (
     OutboxTask.SEND_DEAD_LETTER,
     OutboxTask.PAUSE_SCHEDULE,
+    OutboxTask.RELEASE_SLOTS,
     OutboxTask.MARK_OBJECTS,
 )
 PLAIN = make_job()
@@ -172,11 +173,11 @@ PAUSING = replace(PLAIN, schedule_id="nightly", pauses_schedule=True)
     ("job", "tasks"),
     [
         (PLAIN, (LETTER,)),
-        (PAUSING, (PAUSE, LETTER)),
-        (replace(PAUSING, payload=IN_BUCKET), (PAUSE, LETTER, MARK)),
+        (PAUSING, (PAUSE, LETTER, RELEASE)),
+        (replace(PAUSING, payload=IN_BUCKET), (PAUSE, LETTER, RELEASE, MARK)),
     ],
 )
-def test_a_dead_job_pauses_its_schedule_first_then_sends_its_letter(
+def test_a_dead_job_pauses_its_schedule_before_all_else_that_follows(
     job: Job, tasks: tuple[OutboxTask, ...]
 ) -> None:
     assert outbox_tasks(job, JobStatus.DEAD) == tasks
@@ -196,7 +197,7 @@ def test_a_result_in_the_bucket_is_marked() -> None:
 @pytest.mark.parametrize(
     ("waits_for", "tasks"),
     [
-        (WaitsFor(WaitKind.SLOT, "0", rank=1), (OutboxTask.RELEASE_SLOTS,)),
+        (WaitsFor(WaitKind.SLOT, "0", rank=1), (RELEASE,)),
         (WaitsFor(WaitKind.SLOT, waiting.PAUSE, rank=1), ()),
         (WaitsFor(WaitKind.TIME), ()),
     ],

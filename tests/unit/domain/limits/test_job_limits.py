@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
+from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
+from hourhand.domain.limits.declarations import (
+    LIMIT_NAME,
+    MAX_LIMITS,
+    Concurrency,
+    Holds,
+    Limit,
+    OnFull,
+    Rate,
+)
 from hourhand.domain.limits.job_limits import (
     MAX_STORED_KEYS_BYTES,
     JobLimit,
@@ -17,6 +26,7 @@ from hourhand.domain.limits.job_limits import (
     keys_to_store,
     limits_of,
     limits_of_handler,
+    overlap_limit,
     position_of_chosen_key,
     unpack_keys,
 )
@@ -157,3 +167,38 @@ def test_packed_keys_are_read_back() -> None:
     chosen = StoredKeys(keys.digests, 77, 2)
     assert unpack_keys(chosen.packed()) == chosen
     assert (keys.at(2), keys.at(1)) == (b"c" * 10, None)
+
+
+@pytest.mark.parametrize(
+    ("policy", "on_full", "max_waiting"),
+    [
+        (OverlapPolicy.SKIP, OnFull.SKIP, None),
+        (OverlapPolicy.ALLOW, OnFull.SKIP, None),
+        (OverlapPolicy.BUFFER_ONE, OnFull.WAIT, 1),
+        (OverlapPolicy.BUFFER_ALL, OnFull.WAIT, 7),
+        (OverlapPolicy.CANCEL_OTHER, OnFull.CANCEL_RUNNING, None),
+    ],
+)
+def test_the_overlap_of_a_group_is_a_limit_under_which_a_job_holds_its_slot_to_its_end(
+    policy: OverlapPolicy, on_full: OnFull, max_waiting: int | None
+) -> None:
+    overlap = Overlap(group="nightly", policy=policy, max_running=3, buffer_limit=7)
+    limit = overlap_limit(overlap)
+    assert limit.limit == Concurrency(3, on_full=on_full, max_waiting=max_waiting, holds=Holds.JOB)
+    assert limit.overlap == overlap
+
+
+def test_each_group_has_slots_of_its_own_whatever_its_jobs_say() -> None:
+    groups = [
+        overlap_limit(Overlap(group=group, policy=policy, max_running=most)).digest
+        for group in ("nightly", "nightly.b1", "hourly")
+        for policy in (OverlapPolicy.SKIP, OverlapPolicy.BUFFER_ALL)
+        for most in (1, 2)
+    ]
+    assert len(set(groups)) == 3
+
+
+def test_the_limit_of_a_group_is_none_that_a_handler_can_name() -> None:
+    limit = overlap_limit(Overlap(group="nightly"))
+    assert not LIMIT_NAME.fullmatch(limit.name)
+    assert limit.position == MAX_LIMITS

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hourhand.domain.errors import WrongState
-from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
 from hourhand.domain.limits.job_limits import JobLimit
 from hourhand.domain.limits.keys import key_digest
 from hourhand.domain.limits.overrides import (
@@ -44,6 +46,23 @@ def test_the_number_of_its_key_applies_to_a_job_else_that_of_the_limit(
     known = changed(NO_OVERRIDES, max=0, keys={"acme": 10, "42": 7, "[1]": 3})
     assert known.max_of(limit_of(key), 5) == number
     assert known.max_of(limit_of(key, "other"), 5) == 5
+
+
+@pytest.mark.parametrize(
+    ("declared", "number", "applies"),
+    [
+        (Rate(5, per=60, exact=True, name="stripe"), 200, 100),
+        (Rate(5, per=60, name="stripe"), 0, 1),
+        (Concurrency(5, name="stripe"), 20_000, 1_000),
+        (Concurrency(5, name="stripe"), 0, 0),
+    ],
+)
+def test_a_number_that_was_set_for_another_kind_of_limit_is_the_nearest_that_it_can_have(
+    declared: Limit, number: int, applies: int
+) -> None:
+    known = changed(NO_OVERRIDES, max=number)
+    limit = replace(limit_of("acme"), limit=declared)
+    assert known.max_of(limit, 5) == applies
 
 
 def test_without_a_number_of_its_own_the_declared_one_applies() -> None:
@@ -94,7 +113,10 @@ def test_only_so_many_keys_have_numbers_of_their_own() -> None:
         full.changed("stripe", LimitChanges(keys={"acme": 1}), (*names, "stripe"))
 
 
-@pytest.mark.parametrize(("text", "count"), [("acme", 1), ("42", 2), ('"acme"', 1), ("null", 2)])
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("acme", 1), ("42", 2), ('"acme"', 1), ("null", 2), ("NaN", 1), ("[1e999]", 1)],
+)
 def test_a_text_names_itself_and_the_value_that_it_spells(text: str, count: int) -> None:
     assert len(digests_of_key("stripe", text)) == count
     assert digests_of_key("stripe", text)[0] == key_digest("stripe", text)

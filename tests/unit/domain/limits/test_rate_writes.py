@@ -8,6 +8,8 @@ import pytest
 
 from hourhand.domain.limits.declarations import Rate
 from hourhand.domain.limits.rate_writes import (
+    GATE,
+    LINE,
     Pass,
     RateWrite,
     gate_write,
@@ -32,7 +34,7 @@ SECOND = 1_000_000
 
 def item(line: float | None = None, gate: float | None = None) -> SideItem | None:
     """Return a state whose times are so many seconds from now."""
-    given = {"a": line, "s": gate}
+    given = {LINE: line, GATE: gate}
     values = {name: BOUNDS.now + int(at * SECOND) for name, at in given.items() if at is not None}
     return SideItem(KEY, values) if values else None
 

@@ -14,6 +14,7 @@ from hourhand.domain.limits.slot_writes import (
     free,
     hand_off,
     holds_number,
+    is_handed_off,
     limit_partition,
     read_slots,
     read_waiters,
@@ -167,6 +168,17 @@ def test_a_record_shows_whether_a_write_was_made_whose_answer_was_lost() -> None
     assert not holds_number(record(me=2), me())
     assert not holds_number(record(), me())
     assert not holds_number(None, me())
+
+
+def test_a_hand_off_was_made_only_if_the_ended_job_has_no_slot_any_more() -> None:
+    """In the second in which another component granted the waiter, its number is the same."""
+    to = Holder("n", 1, number(1))
+    assert is_handed_off(record(n=1), me(), to) is False
+    granted = SideItem(KEY, {"h": {"n": number(1)}})
+    assert is_handed_off(granted, me(), to)
+    granted_by_another = SideItem(KEY, {"h": {"n": number(1), "me": number(2)}})
+    assert not is_handed_off(granted_by_another, me(), to)
+    assert not is_handed_off(None, me(), to)
 
 
 def test_items_of_a_partition_are_read_as_slots_and_waiters() -> None:

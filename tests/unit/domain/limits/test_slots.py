@@ -33,12 +33,24 @@ from tests.unit.domain.job_samples import NOW, a_job, a_running_job, a_sent_job,
 LEASE = timedelta(seconds=45)
 
 
+PAUSING = a_job(status=JobStatus.DEAD, pauses_schedule=True, due_at=NOW)
+
+
 def record(**holders: int) -> SlotsRecord:
     """Holders by their age in seconds, each of generation 1."""
     return SlotsRecord(
         holders={name: slot_number(1, after(-age)) for name, age in holders.items()},
         is_stored=True,
     )
+
+
+@pytest.mark.parametrize(
+    ("holder", "generation", "is_so"),
+    [("young", 1, True), ("old", 1, False), ("young", 2, False), ("none", 1, False)],
+)
+def test_a_holder_got_its_slot_just_now(holder: str, generation: int, is_so: bool) -> None:
+    held = record(young=5, old=6)
+    assert held.is_just_granted(holder, generation, NOW, timedelta(seconds=5)) is is_so
 
 
 def test_the_number_of_a_slot_holds_generation_and_second() -> None:
@@ -67,6 +79,7 @@ FINAL = dict.fromkeys(("attempt", "job"), True)
         (a_job(status=JobStatus.CANCELLED), 1, {**FINAL, "success": True}),
         (a_job(status=JobStatus.EXPIRED), 1, {**FINAL, "success": True}),
         (a_job(status=JobStatus.DEAD), 1, {**FINAL, "success": False}),
+        (PAUSING, 1, {"attempt": True, "job": False, "success": False}),
         (a_running_job(), 1, {"attempt": False, "job": False, "success": False}),
         (a_sent_job(), 1, {"attempt": False, "job": False, "success": False}),
         (a_sent_job(generation=2), 1, {"attempt": True, "job": True, "success": True}),
@@ -82,6 +95,7 @@ FINAL = dict.fromkeys(("attempt", "job"), True)
         "cancelled",
         "expired",
         "dead",
+        "its schedule is still to be paused",
         "runs",
         "was granted a slot",
         "rescheduled",
@@ -204,12 +218,13 @@ BEGUN = {"lateness_ms": 0}
     [
         (a_running_job(), a_job(status=JobStatus.SUCCEEDED), {"attempt", "job", "success"}),
         (a_running_job(), a_job(status=JobStatus.DEAD), {"attempt", "job"}),
+        (a_running_job(), PAUSING, {"attempt"}),
         (a_running_job(), a_job(status=JobStatus.CANCELLED), {"attempt", "job", "success"}),
         (a_running_job(), a_job(status=JobStatus.RETRYING, generation=2), {"attempt"}),
         (a_sent_job(), a_sent_job(generation=2), {"attempt", "job", "success"}),
         (a_sent_job(**BEGUN), a_sent_job(generation=2, **BEGUN), {"attempt"}),
     ],
-    ids=["success", "death", "cancel", "retry", "change", "change of a job that has begun"],
+    ids=["success", "death", "pausing", "cancel", "retry", "change", "change once begun"],
 )
 def test_a_slot_ends_as_the_limit_says(before: Job, after_it: Job, ends: set[str]) -> None:
     assert {holds.value for holds in Holds if slot_ends(before, after_it, holds)} == ends
@@ -217,7 +232,14 @@ def test_a_slot_ends_as_the_limit_says(before: Job, after_it: Job, ends: set[str
 
 @pytest.mark.parametrize(
     ("job", "waits"),
-    [(a_sent_job(), False), (a_sent_job(token=1), True), (a_sent_job(round=2), True)],
+    [
+        (a_sent_job(), False),
+        (a_sent_job(token=1), True),
+        (a_sent_job(round=2), True),
+        (a_sent_job(round=2, schedule_revision=1), False),
+        (a_sent_job(round=2, schedule_revision=1, token=1), True),
+    ],
+    ids=["new", "begun", "redriven", "included again by its schedule", "begun, included again"],
 )
 def test_a_job_that_has_begun_or_was_redriven_waits_whatever_the_limit_says(
     job: Job, waits: bool

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.jobs.job import Job, JobStatus, Priority
 from hourhand.domain.limits.slots import SlotsRecord, slot_number
-from hourhand.domain.limits.waiters import Waiter, WaiterState, rank_of, rank_text, state_of
+from hourhand.domain.limits.waiters import (
+    Waiter,
+    WaiterState,
+    rank_in_group,
+    rank_of,
+    rank_text,
+    state_of,
+)
 from hourhand.domain.times import from_ms
 from tests.unit.domain.job_samples import NOW, a_running_job, a_sent_job, after
 
@@ -40,6 +49,21 @@ def test_every_rank_has_thirteen_digits(milliseconds: int, newest_first: bool) -
     for priority in Priority:
         rank = rank_of(from_ms(milliseconds), priority, newest_first=newest_first)
         assert len(rank_text(rank)) == 13
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+@pytest.mark.parametrize("policy", list(OverlapPolicy))
+def test_in_a_group_the_scheduled_time_ranks_and_what_cancels_others_the_other_way_round(
+    policy: OverlapPolicy, newest_first: bool
+) -> None:
+    overlap = Overlap(group="nightly", policy=policy, newest_first=newest_first)
+    late = a_sent_job(run_at=after(99), priority=Priority.HIGH)
+    older, newer = (replace(late, occurrence=after(seconds)) for seconds in (0, 1))
+    first = min((older, newer), key=lambda job: rank_in_group(job, overlap))
+    assert (first is newer) is (newest_first is not (policy is OverlapPolicy.CANCEL_OTHER))
+    assert rank_in_group(replace(late, occurrence=None), overlap) == rank_in_group(
+        replace(late, occurrence=after(99)), overlap
+    )
 
 
 def test_a_waiter_does_not_rank_before_itself() -> None:

@@ -73,9 +73,11 @@ def test_the_oldest_start_of_a_window_makes_room(
     ("values", "gives"),
     [
         ({}, Pass.START),
-        ({"w": WINDOW, "k": 2}, Pass.START),
-        ({"w": WINDOW - 1, "k": 3}, Pass.START),
-        ({"w": WINDOW, "k": 3}, Pass.RESERVE),
+        ({"w": WINDOW, "n": 2}, Pass.START),
+        ({"w": WINDOW - 1, "n": 3}, Pass.START),
+        # A clock that is behind sees a window that others have begun.
+        ({"w": WINDOW + 1, "n": 2}, Pass.START),
+        ({"w": WINDOW, "n": 3}, Pass.RESERVE),
     ],
 )
 def test_a_fixed_window_counts_its_starts(values: dict[str, int], gives: Pass) -> None:
@@ -83,7 +85,7 @@ def test_a_fixed_window_counts_its_starts(values: dict[str, int], gives: Pass) -
     write = FIXED.start_write(KEY, state, COST, BOUNDS, NOW)
     assert write.gives is gives
     if gives is Pass.START:
-        expected = 3 if values.get("k") == 2 else 1
+        expected = 3 if values.get("n") == 2 else 1
         assert applied(write, item).window_starts == expected
     else:
         assert write.at == after(60), "noon is the beginning of a window"
@@ -91,7 +93,7 @@ def test_a_fixed_window_counts_its_starts(values: dict[str, int], gives: Pass) -
 
 @pytest.mark.parametrize("windows", [SLIDING, FIXED], ids=["sliding", "fixed"])
 def test_jobs_that_wait_start_by_equal_distances(windows: Windows) -> None:
-    item, state = state_of(t=times(-30, -20, -10), w=WINDOW, k=3)
+    item, state = state_of(t=times(-30, -20, -10), w=WINDOW, n=3)
     found: list[datetime] = []
     for _ in range(3):
         write = windows.reserve_write(KEY, state, COST, BOUNDS, NOW)
@@ -107,7 +109,7 @@ def test_jobs_that_wait_start_by_equal_distances(windows: Windows) -> None:
 def test_a_job_that_comes_back_starts_whatever_the_line_is(windows: Windows) -> None:
     _, state = state_of(a=BOUNDS.now + 90 * SECOND)
     assert windows.gate_write(KEY, state, COST, BOUNDS, NOW).gives is Pass.GATE
-    _, state = state_of(t=times(-30, -20, -10), w=WINDOW, k=3)
+    _, state = state_of(t=times(-30, -20, -10), w=WINDOW, n=3)
     assert windows.gate_write(KEY, state, COST, BOUNDS, NOW).gives is Pass.RESERVE
 
 
@@ -120,7 +122,7 @@ def test_a_start_is_refused_where_another_was_counted(windows: Windows) -> None:
 
 
 def test_a_held_gate_lets_none_start() -> None:
-    item, state = state_of(s=BOUNDS.now + 30 * SECOND)
+    item, state = state_of(g=BOUNDS.now + 30 * SECOND)
     for windows in (SLIDING, FIXED):
         write = windows.start_write(KEY, state, COST, BOUNDS, NOW)
         assert (write.gives, write.at) == (Pass.RESERVE, after(30))
@@ -134,6 +136,12 @@ def test_the_starts_of_a_window_fit_in_an_item_and_are_read_as_they_were() -> No
     text = starts_text(starts)
     assert len(text) < 900
     assert read_state(SideItem(KEY, {"t": text})).starts == starts
+
+
+def test_a_clock_that_is_behind_starts_nothing_in_a_full_window_of_those_ahead() -> None:
+    _, state = state_of(w=WINDOW + 1, n=3)
+    write = FIXED.start_write(KEY, state, COST, BOUNDS, NOW)
+    assert (write.gives, write.at) == (Pass.RESERVE, after(120))
 
 
 def test_a_clock_that_is_behind_notes_no_start_before_the_last() -> None:

@@ -27,9 +27,6 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "redispatch_first": 60,
         "stall_bound": 5,
         "deep_reread": 86_400,
-        "turn_wait": 60,
-        "turn_wait_cap": 900,
-        "stop_wait": 5,
     }
     assert {name: seconds[name] for name in stated} == stated
 

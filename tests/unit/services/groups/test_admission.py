@@ -8,28 +8,33 @@ from typing import Any
 
 import pytest
 
-from hourhand.domain.groups.admission import nominal_of
-from hourhand.domain.groups.overlap import Slots
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus, OnLost
+from hourhand.domain.jobs.transitions import Transition
 from hourhand.domain.schedules.schedule import MISFIRE_GRACE, JournalEntry, SkipReason
-from hourhand.domain.times import rfc3339, to_ms
+from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.ports.job_store import Applied
 from hourhand.ports.schedule_store import JournalPage
-from hourhand.services.groups.admission import MAX_ADMISSION_ROUNDS, SLOTS_KEPT
+from hourhand.services.jobs.due import outgoing_of
 from hourhand.services.jobs.execution import Disposition
+from hourhand.services.limits.full_limits import MAX_STOPS
 from hourhand.testing import Faults, When, make_delivery, make_job, make_message
 from tests.world.occurrences import (
     SCHEDULE,
+    drop_holder,
     end_run,
+    held_in,
     job_id_of,
     let_failures_pause,
     nominal,
     put_occurrence,
     put_running,
     put_schedule,
+    put_seated,
+    put_unseated,
     reason_of,
-    slots_of,
+    waiting_in,
 )
 from tests.world.runs import Behaviour, fail, fail_for_good, stop_if_told, succeed
 from tests.world.world import World
@@ -67,7 +72,7 @@ def test_a_job_of_no_schedule_is_not_judged(world: World) -> None:
     world.submit()
     world.deliver(by=world.process(faults).worker)
     assert len(world.runs) == 1
-    assert not {call.port for call in faults.calls} & {"schedules", "slots"}
+    assert not {call.port for call in faults.calls} & {"schedules", "side_items"}
 
 
 def test_a_message_that_says_so_of_a_job_of_no_schedule_is_worked_off_as_any_other(
@@ -106,7 +111,7 @@ def test_without_limits_nothing_is_written_but_the_claim(world: World) -> None:
     put_occurrence(world, 1, None)
     world.deliver(_while_running(world, world.deliver))
     assert len(world.runs) == 2
-    assert slots_of(world) == Slots(group=SCHEDULE)
+    assert not world.side_items.items()
 
 
 def test_an_occurrence_takes_a_place_and_then_is_claimed(world: World) -> None:
@@ -114,20 +119,19 @@ def test_an_occurrence_takes_a_place_and_then_is_claimed(world: World) -> None:
     faults = Faults()
     world.deliver(by=world.process(faults).worker)
     assert world.job(job).status is JobStatus.SUCCEEDED
-    assert slots_of(world).holders == (job.id,)
-    assert world.slots.kept_until(SCHEDULE) == START + SLOTS_KEPT
-    first = [call.method for call in faults.calls if call.method in {"write_slots", "transition"}]
-    assert first[:2] == ["write_slots", "transition"]
+    assert held_in(world) == {job.id: 1}
+    first = [call.method for call in faults.calls if call.method in {"write_item", "transition"}]
+    assert first == ["write_item", "transition", "transition"], "its end writes nothing of a slot"
 
 
-def test_a_retry_writes_no_slots_again(world: World) -> None:
+def test_a_job_keeps_its_slot_between_attempts_and_renews_it(world: World) -> None:
     job = put_occurrence(world, 0)
     world.deliver(fail)
+    assert held_in(world) == {job.id: 1}
     world.advance(3)
-    before = slots_of(world)
     world.deliver()
     assert world.job(job).status is JobStatus.SUCCEEDED
-    assert slots_of(world) == before
+    assert held_in(world) == {job.id: 2}
 
 
 # --- what a schedule wants no more --------------------------------------------------------------
@@ -217,11 +221,14 @@ def test_a_job_from_before_a_change_runs_if_a_page_of_the_journal_has_it(
 
 
 @pytest.mark.parametrize(
-    ("is_replaced", "reason", "metric"),
-    [(True, "replaced", "occurrences_withdrawn"), (False, "overlap", "occurrences_skipped")],
+    ("is_replaced", "reason", "metric", "disposition"),
+    [
+        (True, "replaced", "occurrences_withdrawn", Disposition.KEEP),
+        (False, "overlap", "occurrences_skipped", Disposition.DONE),
+    ],
 )
 def test_a_job_that_is_changed_as_it_is_cancelled_is_looked_at_again(
-    world: World, is_replaced: bool, reason: str, metric: str
+    world: World, is_replaced: bool, reason: str, metric: str, disposition: Disposition
 ) -> None:
     put_running(world, 0, lease_until=START + 45 * SECOND)
     job = put_occurrence(world, 1)
@@ -229,7 +236,7 @@ def test_a_job_that_is_changed_as_it_is_cancelled_is_looked_at_again(
         put_schedule(world, revision=2)
     faults = Faults().interrupt("jobs.transition", lambda: world.change(job, priority="high"))
     (delivery,) = world.receive()
-    assert world.handle(delivery, by=world.process(faults).worker) is Disposition.KEEP
+    assert world.handle(delivery, by=world.process(faults).worker) is disposition
     assert world.telemetry.total(metric) == 0
     world.deliver()
     assert reason_of(world.job(job)) == reason
@@ -267,7 +274,7 @@ def test_as_many_run_side_by_side_as_may(world: World) -> None:
     assert len(world.runs) == 2
 
 
-def test_who_waits_is_called_when_the_other_ends(world: World) -> None:
+def test_a_job_waits_without_a_message_and_gets_the_slot_of_the_one_that_ends(world: World) -> None:
     put_occurrence(world, 0, "buffer_all")
     later = partial(put_occurrence, world, 1, "buffer_all")
     seen: list[Job] = []
@@ -277,13 +284,11 @@ def test_who_waits_is_called_when_the_other_ends(world: World) -> None:
 
     world.deliver(_while_running(world, later, world.deliver, look))
     (waiting,) = seen
-    assert waiting.due_at == START + 60 * SECOND
-    assert (waiting.history[-1].kind, reason_of(waiting)) == (EventKind.CHANGED, "waits for a slot")
-    assert waiting.run_at == START
-    called = world.job(waiting)
-    assert (called.due_at, reason_of(called)) == (START, "a slot is free")
-    assert world.telemetry.total("occurrences_deferred") == 1
-    assert world.telemetry.total("occurrences_called") == 1
+    assert (waiting.run_at, waiting.due_at) == (START, START)
+    assert (waiting.history[-1].kind, reason_of(waiting)) == (EventKind.PARKED, "waits for a slot")
+    assert (world.job(waiting), held_in(world)) == (waiting, {waiting.id: 1})
+    assert world.telemetry.total("jobs_parked") == 1
+    assert world.telemetry.total("slots_granted") == 1
     world.deliver()
     assert world.job(waiting).status is JobStatus.SUCCEEDED
 
@@ -312,7 +317,7 @@ def test_under_cancel_other_a_running_one_is_asked_to_stop_once(world: World) ->
     second = partial(put_occurrence, world, 1, "cancel_other")
 
     def come_again() -> None:
-        world.advance(5)
+        world.queues.send([outgoing_of(world.job(job_id_of(1)), START, timedelta(0))])
         world.deliver()
 
     world.deliver(_while_running(world, second, world.deliver, come_again, then=stop_if_told))
@@ -321,7 +326,7 @@ def test_under_cancel_other_a_running_one_is_asked_to_stop_once(world: World) ->
     asked = [e for e in stopped.history if e.kind is EventKind.CANCEL_REQUESTED]
     assert [event.reason for event in asked] == ["overlap"]
     world.deliver()
-    assert world.job(job_id_of(1)).status is JobStatus.SUCCEEDED, "it was called at once"
+    assert world.job(job_id_of(1)).status is JobStatus.SUCCEEDED, "it got the slot at once"
 
 
 def test_under_cancel_other_one_that_waits_for_its_retry_is_cancelled(world: World) -> None:
@@ -333,11 +338,56 @@ def test_under_cancel_other_one_that_waits_for_its_retry_is_cancelled(world: Wor
         JobStatus.CANCELLED,
         "overlap",
     )
-    world.deliver()
+    assert world.job(second).status is JobStatus.SUCCEEDED
+    assert world.telemetry.total("occurrences_skipped") == 1
+
+
+def test_under_cancel_other_a_holder_that_ends_as_it_is_asked_is_left_alone(world: World) -> None:
+    put_running(world, 0, "cancel_other", lease_until=START + 45 * SECOND)
+    second = put_occurrence(world, 1, "cancel_other")
+    faults = Faults().interrupt("jobs.transition", partial(end_run, world, 0), nth=2)
+    world.deliver(by=world.process(faults).worker)
+    assert world.job(job_id_of(0)).status is JobStatus.SUCCEEDED
     assert world.job(second).status is JobStatus.SUCCEEDED
 
 
-def test_a_job_that_is_changed_as_it_is_put_off_is_looked_at_again(world: World) -> None:
+def _take_over(world: World, token: int) -> None:
+    """Let the first job have another owner."""
+    move = Transition(name="take_over", job_id=job_id_of(0), expect={}, sets={"token": token})
+    assert isinstance(world.store.transition(move), Applied)
+
+
+def test_under_cancel_other_a_holder_that_changes_all_the_time_is_left_to_its_end(
+    world: World,
+) -> None:
+    put_running(world, 0, "cancel_other", lease_until=START + 45 * SECOND)
+    second = put_occurrence(world, 1, "cancel_other")
+    faults = Faults()
+    for nth in range(2, 2 + MAX_STOPS):
+        faults.interrupt("jobs.transition", partial(_take_over, world, nth), nth=nth)
+    world.deliver(by=world.process(faults).worker)
+    assert world.job(job_id_of(0)).cancel_requested_at is None
+    assert world.job(second).waits_for is not None
+
+
+def test_under_cancel_other_an_older_job_that_got_the_slot_meanwhile_is_asked_to_stop(
+    world: World,
+) -> None:
+    put_running(world, 0, "cancel_other", lease_until=START + 45 * SECOND)
+    newest = put_occurrence(world, 2, "cancel_other")
+
+    def give_the_slot_to_another() -> None:
+        end_run(world, 0)
+        drop_holder(world, job_id_of(0))
+        put_running(world, 1, "cancel_other", lease_until=START + 45 * SECOND)
+
+    faults = Faults().interrupt("side_items.write_item", give_the_slot_to_another)
+    world.deliver(by=world.process(faults).worker)
+    assert world.job(job_id_of(1)).cancel_requested_at == START
+    assert world.job(newest).status is JobStatus.ENQUEUED
+
+
+def test_a_job_that_is_changed_as_it_is_parked_is_looked_at_again(world: World) -> None:
     put_occurrence(world, 0, "buffer_all")
     later = partial(put_occurrence, world, 1, "buffer_all")
     answers: list[Disposition] = []
@@ -345,7 +395,7 @@ def test_a_job_that_is_changed_as_it_is_put_off_is_looked_at_again(world: World)
     def meet() -> None:
         faults = Faults()
         step = partial(world.change, job_id_of(1), priority="high")
-        faults.interrupt("slots.write_slots", step, when=When.AFTER)
+        faults.interrupt("side_items.write_item", step, when=When.AFTER)
         (delivery,) = world.receive()
         answers.append(world.handle(delivery, by=world.process(faults).worker))
 
@@ -355,55 +405,54 @@ def test_a_job_that_is_changed_as_it_is_put_off_is_looked_at_again(world: World)
     assert world.job(job_id_of(1)).status is JobStatus.SUCCEEDED
 
 
-def test_an_end_that_finds_nobody_put_off_yet_is_noticed_by_who_is(world: World) -> None:
+def test_an_end_that_finds_no_job_parked_yet_is_noticed_by_the_job_that_parks(world: World) -> None:
     put_running(world, 0, "buffer_all")
     waiting = put_occurrence(world, 1, "buffer_all")
-    faults = Faults().interrupt("control.read_shard_map", partial(end_run, world, 0))
+    faults = Faults().interrupt("jobs.transition", partial(end_run, world, 0))
     assert world.deliver(by=world.process(faults).worker) == [Disposition.DONE]
-    assert world.telemetry.total("occurrences_deferred") == 1
-    assert world.job(waiting).due_at == START, "it called itself"
-    world.deliver()
-    assert world.job(waiting).status is JobStatus.SUCCEEDED
-
-
-def _put_line(world: World, numbers: range, **fields: Any) -> list[Job]:
-    """Store jobs that stand in the line of the group, each in the state of ``fields``."""
-    jobs = [
-        make_job(
-            id=job_id_of(number),
-            run_at=START,
-            schedule_id=SCHEDULE,
-            schedule_revision=1,
-            occurrence=nominal(number),
-            **fields,
-        )
-        for number in numbers
-    ]
-    for job in jobs:
-        world.store.put(job)
-    line = tuple((to_ms(nominal_of(job)), job.id) for job in jobs)
-    slots = Slots(group=SCHEDULE, sequence=1, write_id="line", waiting=line)
-    assert world.slots.write_slots(slots, keep_until=START + SLOTS_KEPT)
-    return jobs
+    assert world.telemetry.total("jobs_parked") == 1
+    assert world.job(waiting).status is JobStatus.SUCCEEDED, "it goes on at once"
 
 
 @pytest.mark.parametrize("policy", ["skip", "buffer_all", "cancel_other"])
-def test_a_line_of_jobs_that_were_all_cancelled_keeps_nobody_out(world: World, policy: str) -> None:
-    _put_line(world, range(40), status=JobStatus.CANCELLED, due_at=None)
-    job = put_occurrence(world, 20 if policy == "cancel_other" else 50, policy, id="mine")
+def test_waiters_that_were_all_cancelled_keep_no_job_out(world: World, policy: str) -> None:
+    for number in range(20):
+        over = put_occurrence(world, number, policy, status=JobStatus.CANCELLED, due_at=None)
+        put_seated(world, over, seat=number)
+    job = put_occurrence(world, 10 if policy == "cancel_other" else 50, policy, id="mine")
     world.deliver()
     assert world.job(job).status is JobStatus.SUCCEEDED
-    assert slots_of(world).waiting == (), "it is cleared by whoever comes first"
+    assert waiting_in(world) == [], "the first job that comes deletes their records"
 
 
-def test_a_line_of_jobs_that_all_wait_is_looked_up_at_its_ends_only(world: World) -> None:
-    line = _put_line(world, range(40), due_at=START + 60 * SECOND)
-    job = put_occurrence(world, 50)
-    faults = Faults()
-    faults.interrupt("jobs.get_many", lambda: world.change(line[20], priority="high"), nth=2)
-    world.deliver(by=world.process(faults).worker)
-    assert reason_of(world.job(job)) == "overlap"
-    assert world.job(line[20]) == line[20], "there was no second look"
+def test_a_job_that_is_caught_up_and_one_with_a_seat_start_in_the_order_of_their_times(
+    world: World,
+) -> None:
+    put_occurrence(world, 0, "buffer_all")
+    others = [
+        partial(put_occurrence, world, number, "buffer_all", buffer_limit=limit)
+        for number, limit in ((4, 100), (3, 100), (2, 100), (5, 1_000), (1, 1_000))
+    ]
+    world.deliver(_while_running(world, *others, world.deliver))
+    world.settle()
+    assert [run.job.occurrence for run in world.runs] == [nominal(n) for n in range(6)]
+
+
+def test_a_waiter_without_a_seat_that_does_not_wait_keeps_no_job_out(world: World) -> None:
+    put_running(world, 0, "buffer_one")
+    over = put_occurrence(world, 1, "buffer_one", status=JobStatus.CANCELLED, due_at=None)
+    put_unseated(world, over)
+    job = put_occurrence(world, 2, "buffer_one")
+    world.deliver()
+    assert waiting_in(world) == [job.id]
+
+
+def test_a_job_that_waits_without_a_seat_takes_the_place_of_one(world: World) -> None:
+    put_occurrence(world, 0, "buffer_one")
+    caught_up = partial(put_occurrence, world, 1, "buffer_all", buffer_limit=1_000)
+    later = partial(put_occurrence, world, 2, "buffer_one")
+    world.deliver(_while_running(world, caught_up, later, world.deliver))
+    assert reason_of(world.job(job_id_of(2))) == "buffer full"
 
 
 # --- races for a place --------------------------------------------------------------------------
@@ -412,41 +461,22 @@ def test_a_line_of_jobs_that_all_wait_is_looked_up_at_its_ends_only(world: World
 def test_of_two_that_see_the_same_free_place_one_takes_it(world: World) -> None:
     one, other = put_occurrence(world, 0), put_occurrence(world, 1)
     first, second = world.receive()
-    faults = Faults().interrupt("slots.write_slots", partial(world.handle, second, fail))
+    faults = Faults().interrupt("side_items.write_item", partial(world.handle, second, fail))
     assert world.handle(first, by=world.process(faults).worker) is Disposition.DONE
     assert [run.job.id for run in world.runs] == [other.id]
     assert (world.job(one).status, reason_of(world.job(one))) == (JobStatus.CANCELLED, "overlap")
 
 
-def test_a_group_that_changes_all_the_time_is_asked_again_later(world: World) -> None:
-    job = put_occurrence(world, 0)
-    faults = Faults()
-
-    def outrun() -> None:
-        slots = slots_of(world)
-        newer = Slots(group=SCHEDULE, sequence=slots.sequence + 1, write_id=f"r{slots.sequence}")
-        assert world.slots.write_slots(newer, keep_until=START + SLOTS_KEPT)
-
-    for nth in range(1, MAX_ADMISSION_ROUNDS + 1):
-        faults.interrupt("slots.write_slots", outrun, nth=nth)
-    (delivery,) = world.receive()
-    assert world.handle(delivery, by=world.process(faults).worker) is Disposition.KEEP
-    assert _hidden_for(world) == 5 * SECOND
-    assert not world.runs
-    world.settle()
-    assert world.job(job).status is JobStatus.SUCCEEDED
-
-
 def test_calls_without_an_answer_are_made_again(world: World) -> None:
     put_occurrence(world, 0)
     faults = Faults()
-    methods = ("jobs.get", "slots.read_slots", "schedules.get", "slots.write_slots")
+    methods = ("jobs.get", "side_items.query_items", "schedules.get", "side_items.write_item")
     for method in methods:
         faults.throttle(method, times=2)
-    faults.lose_answer("slots.write_slots", nth=3)
+    faults.lose_answer("side_items.write_item", nth=3)
     world.deliver(by=world.process(faults).worker)
     assert len(world.runs) == 1
-    assert slots_of(world).sequence == 1, "its own write is known again"
+    assert held_in(world) == {job_id_of(0): 1}, "its own write is known again"
 
 
 # --- after a failure ----------------------------------------------------------------------------

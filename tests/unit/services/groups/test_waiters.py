@@ -1,31 +1,30 @@
-"""Calling those that wait for room: at the end of any job of the group, and as far as it goes."""
+"""The jobs that wait for a slot of their group: any end of a holder gives it to the next."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from functools import partial
 
 import pytest
 
 from hourhand.domain.jobs.job import Job, JobStatus, OnLost
+from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.services.jobs.execution import Candidate
 from hourhand.testing import Faults
 from tests.world.occurrences import (
-    SCHEDULE,
     end_run,
+    held_in,
     job_id_of,
     put_occurrence,
     put_running,
     put_schedule,
-    reason_of,
+    waiting_in,
 )
 from tests.world.runs import fail_for_good
 from tests.world.world import World
 
 SECOND = timedelta(seconds=1)
-IN_A_MINUTE = START + 60 * SECOND
 
 
 @pytest.fixture
@@ -42,91 +41,92 @@ def _one_more(world: World, number: int) -> Job:
     return world.job(job)
 
 
-def test_who_waits_is_due_in_a_minute_at_the_latest(world: World, waiting: Job) -> None:
-    assert waiting.due_at == IN_A_MINUTE
-    assert (waiting.status, waiting.generation) == (JobStatus.ENQUEUED, 2)
+def _admit_and_die(world: World, number: int) -> Job:
+    """Let a job get a slot, and its worker die before the claim."""
+    job = put_occurrence(world, number, "buffer_all")
+    (delivery,) = world.receive()
+    assert world.worker.execution.admit(Candidate(delivery, world.store)) is None
+    return job
 
 
-def test_an_end_calls_the_next(world: World, waiting: Job) -> None:
+def test_a_job_that_waits_is_parked_without_a_message(world: World, waiting: Job) -> None:
+    assert (waiting.status, waiting.generation, waiting.due_at) == (JobStatus.ENQUEUED, 1, START)
+    assert waiting.waits_for is not None
+    assert not world.queues.messages()
+
+
+def test_a_job_that_waits_shows_since_when_its_place_and_how_many_run(
+    world: World, waiting: Job
+) -> None:
+    world.advance(5)
+    second = _one_more(world, 2)
+    shown = world.api.queries.job(second.id).waits_for
+    assert shown is not None
+    assert (shown.kind, shown.limit, shown.key) == (WaitKind.SLOT, None, None)
+    assert (shown.since, shown.position, shown.max_running) == (START + 5 * SECOND, 2, 1)
+    listed = world.api.queries.summary(waiting)
+    assert listed.waits_for is not None
+    assert (listed.waits_for.since, listed.waits_for.max_running) == (START, 1)
+
+
+def test_an_end_gives_the_slot_to_the_next(world: World, waiting: Job) -> None:
     end_run(world, 0)
-    assert (world.job(waiting).due_at, reason_of(world.job(waiting))) == (START, "a slot is free")
+    assert held_in(world) == {waiting.id: 1}
+    world.deliver()
+    assert world.job(waiting).status is JobStatus.SUCCEEDED
 
 
-def test_only_as_many_are_called_as_there_is_room_for(world: World, waiting: Job) -> None:
+def test_only_as_many_get_a_slot_as_there_are(world: World, waiting: Job) -> None:
     after_it = _one_more(world, 2)
     end_run(world, 0)
-    assert world.job(waiting).due_at == START
-    assert world.job(after_it) == after_it
+    assert held_in(world) == {waiting.id: 1}
+    assert waiting_in(world) == [after_it.id]
 
 
-def test_a_lost_run_that_is_not_tried_again_calls_the_next_when_it_is_recovered(
+def test_a_lost_run_that_is_not_tried_again_gives_its_slot_up_when_it_is_recovered(
     world: World, waiting: Job
 ) -> None:
     world.advance(48)
     world.tick()
     assert world.job(job_id_of(0)).status is JobStatus.DEAD
-    assert world.job(waiting).due_at == START + 48 * SECOND
+    assert held_in(world) == {waiting.id: 1}
 
 
-def test_a_job_that_is_cancelled_from_outside_calls_the_next(world: World) -> None:
+def test_a_job_that_is_cancelled_from_outside_gives_its_slot_to_the_next(world: World) -> None:
     put_schedule(world)
-    first = put_occurrence(world, 0, "buffer_all")
-    (delivery,) = world.receive()
-    candidate = Candidate(delivery, world.store)
-    assert world.worker.execution.admit(candidate) is None, "and its worker dies"
+    first = _admit_and_die(world, 0)
     waiting = _one_more(world, 1)
-    assert waiting.due_at == IN_A_MINUTE
+    assert held_in(world) == {first.id: 1}
     world.api.operations.cancel(first.id, actor="caller")
-    assert world.job(waiting).due_at == START
+    assert held_in(world) == {waiting.id: 1}
 
 
-def test_a_job_that_expires_before_its_start_calls_the_next(world: World) -> None:
+def test_a_job_that_expires_before_its_start_gives_its_slot_to_the_next(world: World) -> None:
     put_schedule(world)
-    first = put_occurrence(world, 0, "buffer_all")
-    (delivery,) = world.receive()
-    candidate = Candidate(delivery, world.store)
-    assert world.worker.execution.admit(candidate) is None, "and its worker dies"
+    first = _admit_and_die(world, 0)
     waiting = _one_more(world, 1)
     world.change(first, expires_at=rfc3339(START + SECOND))
     world.advance(2)
     world.deliver()
     assert world.job(first).status is JobStatus.EXPIRED
-    assert world.job(waiting).due_at == START + 2 * SECOND
+    world.deliver()
+    assert world.job(waiting).status is JobStatus.SUCCEEDED
 
 
-def test_under_skip_nobody_is_looked_for(world: World) -> None:
+def test_under_skip_an_end_without_waiters_writes_nothing(world: World) -> None:
     put_schedule(world)
     put_occurrence(world, 0)
     faults = Faults()
     world.deliver(fail_for_good, world.process(faults).worker)
-    assert [call.method for call in faults.calls].count("read_slots") == 1, "at its admission"
+    assert [call.method for call in faults.calls].count("write_item") == 1, "at its admission"
 
 
-def test_an_error_that_nobody_foresaw_costs_the_wait_alone(world: World, waiting: Job) -> None:
-    faults = Faults().fail("jobs.get_many", OSError("AccessDenied"))
-    end_run(world, 0, by=world.process(faults).worker)
-    assert world.telemetry.total("nudges_failed") == 1
-    assert world.job(waiting).due_at == IN_A_MINUTE
-
-
-@pytest.mark.parametrize("method", ["slots.read_slots", "jobs.get_many", "jobs.transition"])
-def test_a_call_that_fails_is_told_and_costs_the_wait_alone(
+@pytest.mark.parametrize("method", ["side_items.query_items", "jobs.get"])
+def test_a_release_that_fails_is_told_and_costs_the_wait_until_the_sweep(
     world: World, waiting: Job, method: str
 ) -> None:
-    end_run(world, 0, by=world.process(Faults().throttle(method)).worker)
-    assert world.telemetry.total("nudges_failed") == 1
-    (told,) = world.telemetry.warnings
-    assert told.fields["group"] == SCHEDULE
-    assert world.job(waiting).due_at == IN_A_MINUTE
+    end_run(world, 0, by=world.process(Faults().throttle(method, times=10)).worker)
+    assert world.telemetry.total("releases_failed") == 1
+    assert world.job(waiting) == waiting
     world.settle()
     assert world.job(waiting).status is JobStatus.SUCCEEDED
-    assert world.runs[0].started_at == IN_A_MINUTE
-
-
-def test_who_is_cancelled_as_it_is_called_stays_so(world: World, waiting: Job) -> None:
-    faults = Faults()
-    cancel = partial(world.api.operations.cancel, waiting.id, actor="caller")
-    faults.interrupt("jobs.transition", cancel)
-    end_run(world, 0, by=world.process(faults).worker)
-    assert world.job(waiting).status is JobStatus.CANCELLED
-    assert world.telemetry.total("occurrences_called") == 0

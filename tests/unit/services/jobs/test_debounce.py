@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from hourhand.domain.errors import InvalidDebounce, InvalidInput, InvalidUnique, MissingKey
-from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.domain.limits.debounce import MAX_WAIT_SECONDS, Debounce
+from hourhand.domain.limits.declarations import Concurrency
 from hourhand.memory import START
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
-from hourhand.testing import Faults
 from tests.world.runs import succeed
 from tests.world.world import World
 
@@ -108,16 +108,6 @@ def test_a_submission_while_the_job_runs_is_a_new_job() -> None:
     assert ran(world) == ['{"n":1,"shop":"acme"}', '{"n":2,"shop":"acme"}']
 
 
-def test_a_submission_that_comes_as_the_job_begins_is_not_lost() -> None:
-    world = debounced()
-    edit(world, 1)
-    world.advance(11)
-    faults = Faults().interrupt("jobs.transition", world.deliver)
-    edit(world, 2, by=world.process(faults).api)
-    world.settle()
-    assert ran(world) == ['{"n":1,"shop":"acme"}', '{"n":2,"shop":"acme"}']
-
-
 def test_a_message_of_an_older_payload_starts_nothing() -> None:
     world = debounced()
     edit(world, 1)
@@ -139,6 +129,101 @@ def test_a_submission_may_state_it_itself() -> None:
     second = edit(world, 2, debounce=given)
     assert (first.id, seconds(first)) == (second.id, 30)
     assert second.run_at - START == timedelta(seconds=40)
+
+
+# --- what a further submission writes ---
+
+
+def test_a_further_submission_is_one_write_of_the_job_and_sends_no_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = debounced()
+    first = edit(world, 1)
+    writes: list[str] = []
+    for port, names in (
+        (world.store, ("transition", "put", "put_content", "put_failure")),
+        (world.side_items, ("write_item",)),
+        (world.queues, ("send",)),
+    ):
+        for name in names:
+            if hasattr(port, name):
+                real = getattr(port, name)
+                monkeypatch.setattr(port, name, _noting(writes, name, real), raising=False)
+    world.advance(4)
+    second = edit(world, 2)
+    assert writes == ["transition"]
+    entry = (first.due_at, first.shard, first.generation, first.enqueued_at, first.history)
+    assert entry == (
+        second.due_at,
+        second.shard,
+        second.generation,
+        second.enqueued_at,
+        second.history,
+    )
+
+
+def _noting(writes: list[str], name: str, real: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        writes.append(name)
+        return real(*args, **kwargs)
+
+    return call
+
+
+def test_a_job_moves_once_in_a_quiet_period_however_many_submissions_came() -> None:
+    world = debounced()
+    for number in range(9):
+        job = edit(world, number)
+        world.advance(1)
+    world.advance(1)
+    world.deliver()
+    assert ran(world) == []
+    world.settle()
+    kinds = [event.kind for event in world.job(job).history]
+    assert kinds.count(EventKind.CHANGED) == 1
+    assert ran(world) == ['{"n":8,"shop":"acme"}']
+
+
+def test_a_job_that_waits_for_a_slot_takes_newer_payloads() -> None:
+    debounce = Debounce("payload.shop", wait=10)
+    handler = HandlerInfo(name="greet", debounce=debounce, limits=(Concurrency(1),))
+    world = World(handlers=(handler,))
+    edit(world, 1, "other")
+    world.advance(10)
+    [delivery] = world.receive()
+
+    def behave(job: Job, pulse: Pulse) -> Finished:
+        edit(world, 1)
+        world.advance(10)
+        world.deliver()
+        waiting = edit(world, 2)
+        assert waiting.waits_for is not None
+        return succeed(job, pulse)
+
+    world.handle(delivery, behave)
+    world.settle()
+    assert ran(world) == ['{"n":1,"shop":"other"}', '{"n":2,"shop":"acme"}']
+
+
+def test_a_job_that_a_person_runs_now_waits_for_no_further_submission() -> None:
+    world = debounced()
+    job = edit(world, 1)
+    world.advance(4)
+    edit(world, 2)
+    world.api.operations.run_now(job.id, actor="caller")
+    world.deliver()
+    assert ran(world) == ['{"n":2,"shop":"acme"}']
+
+
+@pytest.mark.parametrize("sizes", [(10, 400_000), (400_000, 10), (400_000, 300_000), (10, 1_000)])
+def test_payloads_of_any_size_replace_each_other(sizes: tuple[int, int]) -> None:
+    world = debounced()
+    for size in sizes:
+        job = world.submit(payload={"shop": "acme", "text": "x" * size})
+        world.advance(1)
+    world.settle()
+    assert world.job(job).status is JobStatus.SUCCEEDED
+    assert [len(text) for text in ran(world)] == [len('{"shop":"acme","text":""}') + sizes[1]]
 
 
 @pytest.mark.parametrize("field", [{"delay_seconds": 5}, {"run_at": "2026-01-05T10:00:00Z"}])

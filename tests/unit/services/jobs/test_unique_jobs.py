@@ -287,6 +287,15 @@ def test_an_older_job_is_not_redriven_while_a_newer_one_has_the_key() -> None:
     assert world.api.operations.redrive(first.id, actor="caller").round == 2
 
 
+def test_a_job_that_is_moved_a_little_leaves_its_record_as_it_is() -> None:
+    world = by_day()
+    first = world.submit(payload=DAY)
+    [record] = world.side_items.items()
+    before = world.side_items.kept_until(record)
+    world.change(first, delay_seconds=30 * 86_400)
+    assert world.side_items.kept_until(record) == before
+
+
 def test_a_job_that_is_moved_by_a_year_keeps_its_key() -> None:
     world = by_day()
     first = world.submit(payload=DAY)

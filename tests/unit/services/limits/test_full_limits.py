@@ -14,6 +14,7 @@ from hourhand.domain.side_items import SideItemKind
 from hourhand.ports import Found
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Delivery
+from hourhand.services.jobs.due import outgoing_of
 from hourhand.services.jobs.execution import Candidate, Disposition
 from hourhand.services.limits.full_limits import LIMIT_REASON
 from hourhand.services.limits.slot_tables import SlotTables
@@ -89,6 +90,30 @@ def test_a_job_that_is_cancelled_leaves_its_seat_to_the_next() -> None:
     assert ends(world, "second", "third") == [JobStatus.CANCELLED, JobStatus.SUCCEEDED]
 
 
+def test_a_job_that_comes_by_itself_to_its_slot_leaves_its_seat() -> None:
+    world = limited(Concurrency(1, max_waiting=1))
+    first, second = in_order(world, "first", "second")
+
+    def let_second_wait(job: Job, pulse: Pulse) -> Finished:
+        world.handle(second)
+        return succeed(job, pulse)
+
+    # The worker dies after it handed the slot off: the record stays, and no message is sent.
+    faults = Faults().interrupt("queues.send", die)
+    with pytest.raises(Crash):
+        world.handle(first, let_second_wait, world.process(faults).worker)
+    assert (len(waiters(world)), list(holders(world))) == (1, ["second"])
+    waiting, rounding = world.job("second"), world.timings.delay_rounding
+    world.queues.send([outgoing_of(waiting, world.clock.now(), rounding)])
+
+    def look(job: Job, pulse: Pulse) -> Finished:
+        assert waiters(world) == []
+        return succeed(job, pulse)
+
+    world.deliver(look)
+    assert ends(world, "second") == [JobStatus.SUCCEEDED]
+
+
 # --- more waiting jobs than there are seats ---
 
 MANY = MAX_SEATS + 1
@@ -142,9 +167,9 @@ def test_records_of_jobs_that_a_newer_version_wrote_are_left_to_it(
         with monkeypatch.context() as patch:
             patch.setattr(world.store, "get", get_one)
             patch.setattr(world.store, "get_many", get_several)
-            assert world.deliver() == [Disposition.KEEP]
+            assert world.deliver() == [Disposition.DONE]
         assert len(waiters(world)) == MANY
-        assert ends(world, "second") == [JobStatus.ENQUEUED]
+        assert ends(world, "second") == [JobStatus.CANCELLED]
 
     while_one_runs(world, look)
 
@@ -212,3 +237,21 @@ def test_an_older_job_that_begins_as_a_newer_one_cancels_it_is_asked_to_stop() -
     world.settle()
     assert ends(world, "first", "second") == [JobStatus.CANCELLED, JobStatus.SUCCEEDED]
     assert "first" not in holders(world)
+
+
+def test_a_job_that_was_redriven_waits_and_stops_none_that_runs() -> None:
+    world = limited(Concurrency(1, on_full="cancel_running"))
+    redriven = world.submit(id="redriven", delay_seconds=3600)
+    world.api.operations.cancel("redriven", actor="caller")
+    world.submit(id="older")
+
+    def look() -> None:
+        world.api.operations.redrive(redriven.id, actor="caller")
+        world.deliver()
+        assert world.job("redriven").waits_for is not None
+        assert world.job("older").cancel_requested_at is None
+
+    while_one_runs(world, look)
+    world.settle()
+    for name in ("older", "redriven"):
+        assert ends(world, name) == [JobStatus.SUCCEEDED]

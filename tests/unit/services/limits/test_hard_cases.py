@@ -47,6 +47,21 @@ def test_a_job_that_kills_each_worker_gives_its_slot_to_those_behind_it(
     assert live_holders(world) == set()
 
 
+@pytest.mark.parametrize(
+    "key",
+    ["x" * 300_000, {"deep": [{"er": [1.5, None]}]}, [[]], "", 0, 1e300, False, "\ud83d\ude00"],
+    ids=lambda key: repr(key)[:20],
+)
+def test_a_key_of_any_type_and_size_is_valid_and_counts_for_itself(key: object) -> None:
+    world = limited(Concurrency(1, key="payload.account"))
+    jobs = [world.submit(payload={"account": one}) for one in (key, key, "another")]
+    crowd = Crowd(world)
+    crowd.settle()
+    assert crowd.most_running == 2
+    assert [world.job(job).status for job in jobs] == [JobStatus.SUCCEEDED] * 3
+    assert {len(job.limit_keys or b"") for job in jobs} == {12}
+
+
 class Calls:
     """Counts the calls of the side items that a world makes."""
 

@@ -6,7 +6,7 @@ import pytest
 
 from hourhand.domain.errors import InvalidInput, NotFound, Unavailable, WrongState
 from hourhand.domain.jobs.job import Job, JobStatus
-from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.domain.limits.overrides import LimitChanges
 from hourhand.domain.schedules.schedule import ScheduleEventKind
 from hourhand.memory import START, MemoryHandlerDirectory
@@ -241,6 +241,13 @@ def test_a_number_that_the_limit_cannot_have_names_the_field() -> None:
     with pytest.raises(InvalidInput) as refused:
         limits.change("greet.1", changes, "caller")
     assert [error.field for error in refused.value.errors] == ["max", "overrides.acme"]
+
+
+def test_a_rate_with_an_exact_window_takes_no_number_above_that_of_its_declaration() -> None:
+    limits = service(limited(Rate(5, per=60, exact=True)))
+    with pytest.raises(InvalidInput) as refused:
+        limits.change("greet.1", LimitChanges(sets_max=True, max=101), "caller")
+    assert "must be from 1 to 100" in refused.value.errors[0].message
 
 
 def test_of_two_changes_at_once_none_is_lost() -> None:

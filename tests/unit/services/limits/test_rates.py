@@ -380,9 +380,12 @@ def told_to_wait(job: Job, pulse: Pulse) -> Finished:
     return succeed(job, pulse)
 
 
+@pytest.mark.parametrize("others", [(), (Concurrency(5),)], ids=["alone", "beside slots"])
 @pytest.mark.parametrize("burst", [1, 10])
-def test_a_job_that_another_service_refuses_holds_the_others_back(burst: int) -> None:
-    world = limited(Rate(60, per=60, burst=burst))
+def test_a_job_that_another_service_refuses_holds_the_others_back(
+    burst: int, others: tuple[Limit, ...]
+) -> None:
+    world = limited(*others, Rate(60, per=60, burst=burst))
     world.submit(id="job-0")
     world.deliver(told_to_wait)
     for number in range(1, 6):

@@ -9,7 +9,11 @@ from typing import Any, cast
 import pytest
 
 from hourhand.domain.errors import Unavailable
+from hourhand.domain.groups.overlap import Overlap
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.waiting import put_waiter
+from hourhand.domain.limits.job_limits import overlap_limit
+from hourhand.domain.limits.slot_writes import limit_partition
 from hourhand.domain.schedules.journal import RING_ENTRIES
 from hourhand.domain.schedules.occurrences import MAX_CATCH_UP
 from hourhand.domain.schedules.schedule import (
@@ -21,9 +25,8 @@ from hourhand.domain.schedules.schedule import (
 )
 from hourhand.memory import START
 from hourhand.services.schedules.backfill_work import BackfillWork
-from hourhand.services.schedules.occurrence_jobs import LINE_LOOKED_UP
 from hourhand.services.schedules.visit import Materialiser
-from hourhand.testing import Crash, Faults, When, make_job
+from hourhand.testing import Crash, Faults, When
 from tests.unit.services.schedule_views import (
     MINUTELY,
     at,
@@ -288,68 +291,23 @@ def test_an_occurrence_that_a_dead_visit_made_counts_for_the_most_that_there_may
 # --- catching up ---
 
 
-def put_line(world: World, length: int, **fields: Any) -> None:
-    """Let so many more jobs stand in the schedule's line, each in the state of ``fields``."""
-    slots = world.slots.read_slots("s")
-    there = len(slots.waiting)
-    fields = {"status": JobStatus.ENQUEUED, "due_at": world.clock.now(), **fields}
-    for n in range(there, there + length):
-        world.store.put(make_job(id=f"job-{n}", **fields))
-    waiting = tuple((n, f"job-{n}") for n in range(there + length))
-    longer = replace(slots, sequence=slots.sequence + 1, waiting=waiting)
-    assert world.slots.write_slots(longer, keep_until=at(9999))
+def put_waiting(world: World, first: int, count: int) -> None:
+    """Put the waiter records of so many jobs of the schedule."""
+    partition = limit_partition(overlap_limit(Overlap(group="s")).digest16)
+    for n in range(first, first + count):
+        world.side_items.write_item(put_waiter(partition, n, f"job-{n}", 1, at(9999)))
 
 
 def test_what_waits_for_its_turn_takes_room_from_what_is_caught_up(world: World) -> None:
     put(world, misfire={"policy": "all"})
     world.advance(6000)
-    put_line(world, MAX_CATCH_UP - 3)
+    put_waiting(world, 0, MAX_CATCH_UP - 3)
     visit(world)
     assert job_minutes(world) == [1, 2, 3]
-    put_line(world, 9)
+    put_waiting(world, MAX_CATCH_UP - 3, 9)
     visit(world)
     assert job_minutes(world) == [1, 2, 3]
     assert stored(world).next_at == world.clock.now()
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"status": JobStatus.CANCELLED, "due_at": None},
-        {"due_at": at(9999), "run_at": at(9999)},
-    ],
-    ids=["cancelled", "put off"],
-)
-def test_what_waits_no_more_takes_no_room_from_what_is_caught_up(
-    world: World, fields: dict[str, Any]
-) -> None:
-    put(world, misfire={"policy": "all"})
-    world.advance(6000)
-    put_line(world, 230, **fields)
-    put_line(world, MAX_CATCH_UP - 3)
-    visit(world)
-    assert job_minutes(world) == [1, 2, 3]
-
-
-def test_a_line_of_jobs_that_were_all_cancelled_does_not_end_the_catching_up(world: World) -> None:
-    put(world, misfire={"policy": "all"})
-    world.advance(1800)
-    put_line(world, MAX_CATCH_UP, status=JobStatus.CANCELLED, due_at=None)
-    visit(world)
-    for _ in range(3):
-        world.minute()
-    ran = sorted(run.job.occurrence for run in world.runs if run.job.occurrence)
-    assert ran == [at(minute) for minute in range(1, 33)]
-
-
-def test_no_more_of_a_long_line_are_looked_up_than_fill_the_room(world: World) -> None:
-    put(world, misfire={"policy": "all"})
-    world.advance(6000)
-    put_line(world, 3 * LINE_LOOKED_UP)
-    faults = Faults()
-    visit(world, by=materialiser(world, faults))
-    assert job_minutes(world) == []
-    assert [call.method for call in faults.calls if call.port == "jobs"] == ["get_many"]
 
 
 # --- the record ---
@@ -401,7 +359,7 @@ def test_a_visit_that_stood_still_makes_no_job_for_what_was_recorded_as_missed(
     misfire = {"policy": "all", "window_seconds": 60}
     world.put_schedule("s", expression="10 9 * * *", misfire=misfire)
     world.advance(400)
-    faults = Faults().interrupt("slots.read_slots", lambda: _missed_meanwhile(world))
+    faults = Faults().interrupt("side_items.count_items", lambda: _missed_meanwhile(world))
     world.tick(world.process(faults).scheduler)
     world.settle()
     assert job_minutes(world) == []

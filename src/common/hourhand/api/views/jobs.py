@@ -10,7 +10,6 @@ from hourhand.answers import batches, jobs
 from hourhand.api.http_response import MAX_ANSWER_BYTES
 from hourhand.api.problems import problem
 from hourhand.domain.callers import identity_of, name_of
-from hourhand.domain.groups.slots import waiting_for_group
 from hourhand.domain.ids import is_json
 from hourhand.domain.jobs.dead_letter_groups import DeadLetterGroup
 from hourhand.domain.jobs.history import is_requested, reason_told
@@ -131,7 +130,7 @@ def _lease(job: Job) -> jobs.Lease | None:
 
 
 def _waits_for(report: JobReport) -> dict[str, Any] | None:
-    waiting = report.waits_for or waiting_for_group(report.job)
+    waiting = report.waits_for
     return None if waiting is None else to_json(jobs.WaitsFor, waiting)
 
 

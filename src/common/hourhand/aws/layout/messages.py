@@ -50,6 +50,8 @@ def message_body(message: JobMessage) -> str:
         fields["judged"] = True
     if message.has_limits:
         fields["limits"] = True
+    if message.is_debounced:
+        fields["debounced"] = True
     if message.pauses_revision:
         fields["pauses"] = message.pauses_revision
     # All ASCII, so that nothing in it is unfit for SQS.
@@ -100,6 +102,7 @@ def _message_of(fields: Mapping[str, Any]) -> JobMessage:
         trace_id=trace_id_for(job_id) if trace == "" else trace,
         needs_admission=bool(fields.get("judged", False)),
         has_limits=bool(fields.get("limits", False)),
+        is_debounced=bool(fields.get("debounced", False)),
         pauses_revision=int(fields.get("pauses", 0)),
     )
 

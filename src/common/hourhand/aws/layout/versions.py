@@ -63,7 +63,6 @@ class Kind(StrEnum):
     JOB = "job"
     TEXT = "text"
     FAILURE = "failure"
-    SLOTS = "slots"
     SCHEDULE = "schedule"
     DEFINITION = "definition"
     JOURNAL_PAGE = "journal page"
@@ -80,7 +79,7 @@ class Kind(StrEnum):
     CALLER = "caller"
     PAUSES = "pauses of handlers"
     OVERRIDES = "overrides of limits"
-    LIMIT_SLOTS = SideItemKind.SLOTS.value
+    SLOTS = SideItemKind.SLOTS.value
     HOLDER = SideItemKind.HOLDER.value
     WAITER = SideItemKind.WAITER.value
     FAIR_SHARE = SideItemKind.FAIR_SHARE.value

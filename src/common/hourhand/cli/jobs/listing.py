@@ -119,8 +119,7 @@ def _when(job: JobSummary, times: Times) -> str:
         return f"ended {times.short(job.finished_at)}"
     if job.status == "RUNNING":
         return f"started {times.short(job.started_at)}"
-    verb = "due" if job.waits_for is None else "checks again"
-    return f"{verb} {times.short(job.due_at or job.run_at)}"
+    return f"due {times.short(job.due_at or job.run_at)}"
 
 
 def remark(job: JobSummary, times: Times) -> str:

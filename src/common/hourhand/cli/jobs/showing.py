@@ -108,13 +108,7 @@ def _event_row(event: Event, times: Times) -> tuple[Text | str, ...]:
 
 def _still_waits(job: Job) -> str:
     """Return that a job which was made due waits on, where that is known."""
-    waits = job.waits_for
-    if waits is None:
-        return ""
-    if waits.limit is not None or job.schedule_id is None:
-        return f"; it still {waiting_text(job)}"
-    allows = "" if waits.max_running is None else f", which allows {waits.max_running} at once"
-    return f"; it still waits for a slot of schedule {job.schedule_id}{allows}"
+    return "" if job.waits_for is None else f"; it still {waiting_text(job)}"
 
 
 def _note(job: Job) -> str:
@@ -187,7 +181,7 @@ def _moments(job: Job, times: Times) -> Iterator[tuple[str, str]]:
         ("scheduled time", job.occurrence),
         ("run at", job.run_at),
         ("waits since", None if job.waits_for is None else job.waits_for.since),
-        ("checks again" if _checks_again(job) else "due", _other_due_time(job)),
+        ("due", _other_due_time(job)),
         ("created", job.created_at),
         ("message sent", job.enqueued_at),
         ("started", job.started_at),
@@ -199,11 +193,6 @@ def _moments(job: Job, times: Times) -> Iterator[tuple[str, str]]:
             yield name, times.full(instant)
     if job.lateness_ms is not None:
         yield "late by", duration(job.lateness_ms / 1000)
-
-
-def _checks_again(job: Job) -> bool:
-    """Whether the job asks for a slot of its schedule again when it is due."""
-    return job.waits_for is not None and job.waits_for.limit is None
 
 
 def _other_due_time(job: Job) -> datetime | None:

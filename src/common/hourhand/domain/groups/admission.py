@@ -6,11 +6,14 @@ changed it, as far as possible; whatever is left is judged here before it starts
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.outbox import is_pausing
+from hourhand.domain.limits.job_limits import waits_for_group
+from hourhand.domain.limits.slots import waits_in_any_case
 from hourhand.domain.schedules.schedule import MISFIRE_GRACE, JournalEntry, Schedule, SkipReason
 
 
@@ -24,7 +27,7 @@ class Verdict(StrEnum):
 def judge_occurrence(
     job: Job,
     schedule: Schedule | None,
-    earlier: Iterable[Job] = (),
+    earlier: Collection[Job] = (),
     paged: Iterable[JournalEntry] = (),
     *,
     is_late: bool = False,
@@ -36,7 +39,7 @@ def judge_occurrence(
     ``is_late``: see `may_be_missed`.
     `Verdict.WAIT`: what the schedule decides is still to come; ask again soon.
     """
-    if runs_in_any_case(job):
+    if waits_in_any_case(job):
         return Verdict.RUN
     if schedule is None or schedule.deleted_at is not None:
         return SkipReason.DELETED
@@ -101,29 +104,26 @@ def _is_visit_to_come(schedule: Schedule, nominal: datetime) -> bool:
     )
 
 
-def runs_in_any_case(job: Job) -> bool:
-    """Whether the job has started already, or was redriven: no schedule stops it."""
-    return job.token > 0 or (job.round > 1 and job.schedule_revision is None)
-
-
-def is_pausing(job: Job) -> bool:
-    """Whether the schedule of a job that failed is still to be paused for it."""
-    return job.status is JobStatus.DEAD and job.pauses_schedule and job.due_at is not None
-
-
-def _judge_after_failure(schedule: Schedule, earlier: Iterable[Job]) -> Verdict | SkipReason | None:
+def _judge_after_failure(
+    schedule: Schedule, earlier: Collection[Job]
+) -> Verdict | SkipReason | None:
     """Judge a job that must not run after another of its schedule failed (``None``: none did)."""
-    failed = [job for job in earlier if job.status is JobStatus.DEAD and job.pauses_schedule]
-    if any(is_pausing(job) for job in failed):
+    if any(is_pausing(job) for job in earlier):
         return Verdict.WAIT
     paused_at = schedule.paused_at
-    if paused_at is None or not any(_ended_by(job, paused_at) for job in failed):
+    if paused_at is None or not any(_stops_others(job, paused_at) for job in earlier):
         return None
     return SkipReason.PAUSED
 
 
-def _ended_by(job: Job, instant: datetime) -> bool:
-    return job.finished_at is not None and job.finished_at <= instant
+def _stops_others(job: Job, paused_at: datetime) -> bool:
+    """Whether a job failed before the pause, or was withdrawn by the pause that followed."""
+    if job.finished_at is None or not job.pauses_schedule:
+        return False
+    if job.status is JobStatus.DEAD:
+        return job.finished_at <= paused_at
+    is_withdrawn = bool(job.history) and job.history[-1].reason == SkipReason.PAUSED
+    return job.status is JobStatus.CANCELLED and is_withdrawn and job.finished_at >= paused_at
 
 
 def must_ask_pages(job: Job, schedule: Schedule | None, *, is_late: bool = False) -> bool:
@@ -131,7 +131,7 @@ def must_ask_pages(job: Job, schedule: Schedule | None, *, is_late: bool = False
 
     That is so of one from before a change, and of one that is late (`may_be_missed`).
     """
-    if schedule is None or runs_in_any_case(job) or not _is_withdrawable(job):
+    if schedule is None or waits_in_any_case(job) or not _is_withdrawable(job):
         return False
     if not (is_late or _is_older(job, schedule)):
         return False
@@ -157,7 +157,9 @@ def _was_due_before(job: Job, schedule: Schedule) -> bool:
 
 
 def _was_due(job: Job, instant: datetime) -> bool:
-    """Whether the job was to start by then: its jitter was over, and it waited for no room."""
+    """Whether the job was to start by then: its jitter was over, and it waited for no slot."""
+    if waits_for_group(job):
+        return False
     return job.due_at is not None and job.due_at <= instant
 
 

@@ -1,7 +1,7 @@
 """Overlap: what becomes of an occurrence that is due while others of its schedule still run.
 
-It is judged when a job is about to start, by a conditional write on the slots of its group. The
-slots name jobs; whether one of them still holds its place, that job's own item says.
+It is a concurrency limit of its group, which a job meets when it is about to start:
+`hourhand.domain.limits.job_limits.overlap_limit`.
 """
 
 from __future__ import annotations
@@ -40,20 +40,3 @@ class Overlap:
     max_running: int = 1
     buffer_limit: int = 100
     newest_first: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Slots:
-    """Which jobs of a group run, and which wait for room, by their ids.
-
-    A holder whose job ended holds nothing: a job that needs its place looks that job up, so that a
-    run that died blocks no other for longer than its own recovery takes. ``waiting`` holds (rank,
-    job id), lowest rank first. ``sequence`` counts the writes: each is conditional on the one
-    before, and ``write_id`` identifies a writer's own write.
-    """
-
-    group: str
-    sequence: int = 0
-    write_id: str = ""
-    holders: tuple[str, ...] = ()
-    waiting: tuple[tuple[int, str], ...] = ()

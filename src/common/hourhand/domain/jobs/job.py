@@ -229,9 +229,10 @@ class Job:
     ``limit_keys``: the digests of the keys of its limits that its other fields do not give, see
     `hourhand.domain.limits.job_limits`. ``slot_shards``: in which shards the last claim found its
     slots, see `hourhand.domain.limits.shards`. ``unique_key``: the digest of its unique key, and
-    its incarnation, see `hourhand.domain.limits.unique_keys`. ``pauses_schedule``: its schedule is
-    paused should it end DEAD. ``discarded_at``: when a person acknowledged that a DEAD job needs no
-    further work, with the ``discard_note``.
+    its incarnation, see `hourhand.domain.limits.unique_keys`. ``debounces``: how many submissions
+    of its key moved the ``run_at`` of a debounced job, whose ``due_at`` stays as it is.
+    ``pauses_schedule``: its schedule is paused should it end DEAD. ``discarded_at``: when a person
+    acknowledged that a DEAD job needs no further work, with the ``discard_note``.
     ``waits_for``: what a job that has not started waits for beside its time. A job that waits for a
     slot is parked: it has no message, and ``enqueued_at`` is when it was parked. ``reservation``:
     the start time that it got from its rate limits. ``reserved_starts``: those that its handler got
@@ -293,6 +294,7 @@ class Job:
     limit_keys: bytes | None = None
     slot_shards: bytes | None = None
     unique_key: tuple[str, int] | None = None
+    debounces: int | None = None
     pauses_schedule: bool = False
     trace_id: str | None = None
     waits_for: WaitsFor | None = None
@@ -336,8 +338,9 @@ class JobMessage:
     do not change until the claim, so the claim's record can name their successors.
     ``needs_admission``: it is a schedule's job, whose schedule and group are checked before its
     claim. ``has_limits``: its submission named limits, so its worker looks for them in the job.
-    ``pauses_revision``: the state of the handlers' pauses that its sender knew; a worker that knows
-    an older one reads it again.
+    ``is_debounced``: submissions may have moved its ``run_at`` since. ``pauses_revision``: the
+    state of the handlers' pauses that its sender knew; a worker that knows an older one reads it
+    again.
     """
 
     job_id: str
@@ -352,6 +355,7 @@ class JobMessage:
     trace_id: str | None = None
     needs_admission: bool = False
     has_limits: bool = False
+    is_debounced: bool = False
     pauses_revision: int = 0
 
 

@@ -22,8 +22,9 @@ class OutboxTask(StrEnum):
     SEND_DEAD_LETTER = "send_dead_letter"
     """Send the dead letter of a DEAD job. A second one has the same job id and round."""
     RELEASE_SLOTS = "release_slots"
-    """Release the slots of a job that was parked. It ends without a message of its own, which
-    would do it if the component that ended it died."""
+    """Release the slots of a job that was parked: it ends without a message of its own, which
+    would do it if the component that ended it died. And those of a DEAD job that paused its
+    schedule: until then no other job of the schedule may start in its place."""
     START_COMPENSATION = "start_compensation"
     """Put the job that reverses the steps of a durable run. A second put is refused."""
     MARK_OBJECTS = "mark_objects"
@@ -37,6 +38,17 @@ def outbox_tasks(
     return tuple(_tasks(job, status, result))
 
 
+def is_pausing(job: Job) -> bool:
+    """Whether the schedule of a job that failed is still to be paused for it."""
+    return job.status is JobStatus.DEAD and job.pauses_schedule and job.due_at is not None
+
+
+def was_parked(job: Job) -> bool:
+    """Whether a job waits, or waited as it ended, for a slot of a limit that is no pause."""
+    waits = job.waits_for
+    return waits is not None and waits.kind is WaitKind.SLOT and not waits.is_pause
+
+
 def _tasks(job: Job, status: JobStatus, result: Content | None) -> Iterator[OutboxTask]:
     if status is JobStatus.DEAD:
         if job.pauses_schedule:
@@ -45,8 +57,7 @@ def _tasks(job: Job, status: JobStatus, result: Content | None) -> Iterator[Outb
     # One that was never claimed has no steps; which of them need a reversal, the journal says.
     if job.is_durable_run and status is not JobStatus.SUCCEEDED:
         yield OutboxTask.START_COMPENSATION
-    waits = job.waits_for
-    if waits is not None and waits.kind is WaitKind.SLOT and not waits.is_pause:
+    if was_parked(job) or (status is JobStatus.DEAD and job.pauses_schedule):
         yield OutboxTask.RELEASE_SLOTS
     if job.payload.key is not None or (result is not None and result.key is not None):
         yield OutboxTask.MARK_OBJECTS

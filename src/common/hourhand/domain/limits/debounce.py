@@ -1,7 +1,8 @@
 """Debounced jobs: the submissions of a key that come shortly after one another are one job.
 
-A debounced job is a unique one until it begins: a further submission replaces its payload and moves
-it (`hourhand.domain.limits.unique_keys`). Each replaced payload is superseded by one that runs.
+A debounced job is a unique one until it begins: a further submission replaces its payload and its
+time in one write (`hourhand.domain.limits.unique_keys`). Its message, which comes at the old time,
+moves it. Each replaced payload is superseded by one that runs.
 """
 
 from __future__ import annotations

@@ -224,6 +224,13 @@ def limit_names(handler: str, limits: Sequence[Limit]) -> tuple[str, ...]:
     return tuple(limit.name or f"{handler}.{n}" for n, limit in enumerate(limits, start=1))
 
 
+def settable(limit: Limit) -> tuple[int, int]:
+    """Return the lowest and the highest number that an operator may set for a limit."""
+    if isinstance(limit, Concurrency):
+        return 0, MAX_SLOTS
+    return 1, MAX_EXACT_COUNT if limit.exact else MAX_RATE_COUNT
+
+
 def check_limits(limits: Sequence[Limit]) -> None:
     """Raise `InvalidLimit` where a handler has too many limits, or one name twice."""
     if len(limits) > MAX_LIMITS:

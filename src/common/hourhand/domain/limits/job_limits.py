@@ -10,18 +10,33 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.ids import DIGEST10_BYTES, digest10, digest_text
-from hourhand.domain.jobs.waiting import ChosenLimit
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.waiting import ChosenLimit, WaitKind
 from hourhand.domain.limits.declarations import (
     MAX_COST,
     MAX_LIMITS,
     MIN_COST,
     Concurrency,
+    Holds,
     Limit,
+    OnFull,
     Rate,
     limit_names,
 )
 from hourhand.domain.limits.keys import KeyFields, KeyPath, KeySource, key_digest, parse_key_path
+
+OVERLAP_POSITION = MAX_LIMITS
+"""The position of the limit of a job's group, behind those of its handler."""
+
+_ON_FULL = {
+    OverlapPolicy.SKIP: OnFull.SKIP,
+    OverlapPolicy.ALLOW: OnFull.SKIP,
+    OverlapPolicy.BUFFER_ONE: OnFull.WAIT,
+    OverlapPolicy.BUFFER_ALL: OnFull.WAIT,
+    OverlapPolicy.CANCEL_OTHER: OnFull.CANCEL_RUNNING,
+}
 
 _HEADER_BYTES = 2
 
@@ -85,6 +100,7 @@ class JobLimit:
     identifies the limit and the key. ``divides``: whether it comes before the limits that have a
     single key. ``text``: the key as it is shown; ``None`` where the limit has a single key, or
     where only the digest is stored. ``cost``: how many starts of a rate the job counts for.
+    ``overlap``: the limit is that of a schedule's or backfill's jobs, as the job states it.
     """
 
     name: str
@@ -94,6 +110,7 @@ class JobLimit:
     divides: bool
     text: str | None = None
     cost: float = 1
+    overlap: Overlap | None = None
 
     @property
     def digest16(self) -> str:
@@ -114,8 +131,8 @@ class JobLimit:
 class StoredKeys:
     """The digests that a job stores, by the position of their limit, from 0.
 
-    ``fingerprint`` tells by which declarations the digests were made: after a deployment that
-    changed them, their positions mean nothing. ``chosen``: the position of the key that the
+    ``fingerprint`` identifies the declarations by which the digests were made: after a deployment
+    that changed them, their positions mean nothing. ``chosen``: the position of the key that the
     submission chose, which no change of the payload replaces.
     """
 
@@ -237,7 +254,44 @@ def limits_of(
                 cost=_cost_of(named.limit, job),
             )
         )
-    return tuple(sorted(found, key=lambda one: one.place))
+    return in_order(found)
+
+
+def in_order(limits: Iterable[JobLimit]) -> tuple[JobLimit, ...]:
+    """Return limits in the order in which every job takes them."""
+    return tuple(sorted(limits, key=lambda one: one.place))
+
+
+def waits_for_group(job: Job) -> bool:
+    """Whether a job is parked for a slot of its group."""
+    waits = job.waits_for
+    return (
+        waits is not None and waits.kind is WaitKind.SLOT and waits.limit == str(OVERLAP_POSITION)
+    )
+
+
+def overlap_limit(overlap: Overlap) -> JobLimit:
+    """Return the concurrency limit that bounds how many jobs of a group run at once.
+
+    Its number is the job's own: no override changes it. Its name is none that a handler can give.
+    """
+    max_waiting = {
+        OverlapPolicy.BUFFER_ONE: 1,
+        OverlapPolicy.BUFFER_ALL: overlap.buffer_limit,
+    }.get(overlap.policy)
+    return JobLimit(
+        name=f"overlap:{overlap.group}",
+        position=OVERLAP_POSITION,
+        limit=Concurrency(
+            overlap.max_running,
+            on_full=_ON_FULL[overlap.policy],
+            max_waiting=max_waiting,
+            holds=Holds.JOB,
+        ),
+        digest=digest10("overlap", overlap.group),
+        divides=True,
+        overlap=overlap,
+    )
 
 
 def _cost_of(limit: Limit, job: KeyFields) -> float:
@@ -253,6 +307,6 @@ def _cost_of(limit: Limit, job: KeyFields) -> float:
 
 
 def _fingerprint(limits: Sequence[NamedLimit]) -> int:
-    """Return one byte that tells the keys of these limits from those of others."""
+    """Return one byte that distinguishes the keys of these limits from those of others."""
     declared = [part for named in limits for part in (named.name, named.key)]
     return digest10("keys", *declared)[0]

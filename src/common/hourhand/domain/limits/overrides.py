@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from hourhand.domain.errors import WrongState
-from hourhand.domain.limits.declarations import Limit
+from hourhand.domain.limits.declarations import Limit, settable
 from hourhand.domain.limits.job_limits import JobLimit
 from hourhand.domain.limits.keys import KeySource, key_digest
 
@@ -72,14 +72,23 @@ class LimitOverrides:
     limits: Mapping[str, LimitOverride] = field(default_factory=dict)
 
     def max_of(self, limit: JobLimit, declared: int) -> int:
-        """Return the number of a limit for the key of a job; ``declared`` if none is set."""
+        """Return the number of a limit for the key of a job; ``declared`` if none is set.
+
+        A number that the limit cannot have is the nearest one that it can: a deployment may have
+        put a limit of another kind in the place of the one for which the number was set.
+        """
         override = self.limits.get(limit.name)
         if override is None:
             return declared
-        for text, number in override.keys.items():
+        number = override.max
+        for text, of_key in override.keys.items():
             if limit.digest in digests_of_key(limit.name, text):
-                return number
-        return declared if override.max is None else override.max
+                number = of_key
+                break
+        if number is None:
+            return declared
+        lowest, highest = settable(limit.limit)
+        return min(max(number, lowest), highest)
 
     def changed(
         self, name: str, changes: LimitChanges, declared: Collection[str]
@@ -122,14 +131,13 @@ def digests_of_key(limit_name: str, text: str) -> tuple[bytes, ...]:
     It names the text itself and, where it is JSON of another type, that value: ``42`` is the text
     as well as the number, as either may stand in a payload.
     """
-    digests = [key_digest(limit_name, text)]
+    itself = key_digest(limit_name, text)
     try:
         value = json.loads(text)
+        # Python reads NaN and 1e999, which are no JSON: they have no digest.
+        return (itself,) if isinstance(value, str) else (itself, key_digest(limit_name, value))
     except ValueError:
-        return tuple(digests)
-    if not isinstance(value, str):
-        digests.append(key_digest(limit_name, value))
-    return tuple(digests)
+        return (itself,)
 
 
 def sole_digest(name: str, limit: Limit) -> bytes | None:

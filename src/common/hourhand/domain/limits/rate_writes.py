@@ -1,6 +1,6 @@
 """The conditional writes of a rate limiter state, each as a value.
 
-The state is two times in microseconds: the line ``a`` of reserved starts and the gate ``s`` of real
+The state is two times in microseconds: the line ``a`` of reserved starts and the gate ``g`` of real
 starts. Each write adds to them or begins them anew, and names how far they may have moved.
 """
 
@@ -36,10 +36,10 @@ RATES_KEPT = timedelta(days=90)
 """How long a rate limiter state is kept after its last write, longer than any wait."""
 
 LINE = "a"
-GATE = "s"
+GATE = "g"
 STARTS = "t"
 WINDOW = "w"
-WINDOW_STARTS = "k"
+WINDOW_STARTS = "n"
 """The attributes of a state. The last three are those of `hourhand.domain.limits.windows`."""
 
 

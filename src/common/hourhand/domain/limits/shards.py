@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from hourhand.domain.ids import digest10
 
-MAX_SLOT_SHARDS_BYTES = 6
-"""What the shards of three limits take of a job's item."""
+MAX_SLOT_SHARDS_BYTES = 8
+"""What the shards of three limits, and of the limit of a group, take of a job's item."""
 
 SLOTS_A_SHARD = 20
 """So many holders fit in one record below 1,024 bytes: each write costs one unit."""
@@ -55,7 +55,7 @@ def other_shard(job_id: str, generation: int, shard: int, limit_max: int) -> int
 def pack_shards(shards: Mapping[int, int]) -> bytes | None:
     """Return in which shard a job holds its slot of each limit, by the limit's position.
 
-    ``None`` where no limit of the job has several: at most 6 bytes for three limits.
+    ``None`` where no limit of the job has several: two bytes for each that has.
     """
     return bytes(byte for pair in sorted(shards.items()) for byte in pair) or None
 

@@ -119,7 +119,7 @@ def put_seat(
 
 
 def is_seated(item: SideItem | None, waiter: Waiter) -> bool:
-    """Whether a record shows this very waiter: a call whose answer was lost is refused then."""
+    """Whether a record shows exactly this waiter: a repeated call with a lost answer is refused."""
     return item is not None and all_hold(_is_seated(waiter), item)
 
 
@@ -141,18 +141,30 @@ def create(partition: str, holder: Holder, label: str, now: datetime) -> SideIte
     )
 
 
-def take(
-    partition: str, holder: Holder, share: int, now: datetime, rank: int | None = None
-) -> SideItemUpdate:
-    """Take a free slot, or renew a slot of the job's own older generation.
-
-    ``rank``: that of a waiter that is given the slot.
-    """
+def take(partition: str, holder: Holder, share: int, now: datetime) -> SideItemUpdate:
+    """Take a free slot, or renew a slot of the job's own older generation."""
     free_slot = (Lacks(holder.path), SizeIs(_HOLDERS, "<", share))
     return SideItemUpdate(
         key=SideKey(partition, SLOTS_SORT),
         expect=(either(free_slot, _is_not_newer(holder)),),
-        sets={holder.path: holder.number, **({} if rank is None else {_VIRTUAL_TIME: rank})},
+        sets={holder.path: holder.number},
+        keep_until=now + SLOTS_KEPT,
+    )
+
+
+def grant(
+    partition: str, to: Holder, share: int, now: datetime, rank: int | None = None
+) -> SideItemUpdate:
+    """Give a waiter of ``rank`` a free slot, or renew its slot of an older generation.
+
+    Of several that do so at once only one is applied: that component sends the message.
+    """
+    free_slot = (Lacks(to.path), SizeIs(_HOLDERS, "<", share))
+    is_older = Compares(to.path, "<=", last_number(to.generation - 1))
+    return SideItemUpdate(
+        key=SideKey(partition, SLOTS_SORT),
+        expect=(either(free_slot, is_older),),
+        sets={to.path: to.number, **({} if rank is None else {_VIRTUAL_TIME: rank})},
         keep_until=now + SLOTS_KEPT,
     )
 
@@ -225,9 +237,18 @@ def delete_waiter(partition: str, waiter: Waiter) -> SideItemUpdate:
 def holds_number(item: SideItem | None, holder: Holder) -> bool:
     """Whether a record shows this very number of a holder.
 
-    A call whose answer was lost is made again and refused then: the record tells.
+    A call with a lost answer is made again and refused: the record shows what it wrote.
     """
     return item is not None and item.number(holder.path) == holder.number
+
+
+def is_handed_off(item: SideItem | None, ended: Holder, to: Holder) -> bool:
+    """Whether a record shows what a hand-off writes, for a call whose answer was lost.
+
+    Another component may have granted the waiter a slot in the same second. Then the ended job
+    still holds its own, which must be freed.
+    """
+    return item is not None and holds_number(item, to) and item.number(ended.path) is None
 
 
 def _is_not_newer(holder: Holder) -> Clause:

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.outbox import is_pausing
 from hourhand.domain.limits.declarations import MAX_LAZY_SLOTS, Holds
 from hourhand.domain.times import to_ms
 
@@ -42,7 +43,7 @@ def admitted_at_second(number: int) -> int:
 
 
 def last_number(generation: int) -> int:
-    """Return the highest number of a generation: whoever ended it frees at most this."""
+    """Return the highest number of a generation: the component that ended it frees at most this."""
     return (generation + 1) * _GENERATION - 1
 
 
@@ -52,7 +53,7 @@ def next_generation_number(generation: int) -> int:
 
 
 def has_begun(job: Job) -> bool:
-    """Whether an attempt of the job's present round was begun."""
+    """Whether an attempt of the job's present round has begun."""
     return job.lateness_ms is not None
 
 
@@ -67,11 +68,12 @@ def keeps_slot(job: Job, holds: Holds) -> bool:
 
 
 def waits_in_any_case(job: Job) -> bool:
-    """Whether a job waits for a slot whatever ``on_full`` says: it has begun, or was redriven.
+    """Whether a job has begun, or was redriven, and not by its schedule that includes it again.
 
-    Such a job never ends CANCELLED for lack of a slot.
+    Such a job waits for a slot whatever ``on_full`` says, and no schedule withdraws it: it never
+    ends CANCELLED for lack of a slot.
     """
-    return job.token > 0 or job.round > 1
+    return job.token > 0 or (job.round > 1 and job.schedule_revision is None)
 
 
 def generation_ended(before: Job, after: Job) -> bool:
@@ -84,7 +86,7 @@ def generation_ended(before: Job, after: Job) -> bool:
 def slot_ends(before: Job, after: Job, holds: Holds) -> bool:
     """Whether a job gives its slot back once its generation ended by a move."""
     if after.status.is_final:
-        return holds is not Holds.SUCCESS or after.status is not JobStatus.DEAD
+        return not _keeps_slot_at_end(after, holds)
     return not keeps_slot(before, holds)
 
 
@@ -96,8 +98,18 @@ def is_dead_holder(job: Job | None, generation: int, holds: Holds) -> bool:
     if job is None:
         return True
     if job.status.is_final:
-        return holds is not Holds.SUCCESS or job.status is not JobStatus.DEAD
+        return not _keeps_slot_at_end(job, holds)
     return job.generation != generation and not keeps_slot(job, holds)
+
+
+def _keeps_slot_at_end(job: Job, holds: Holds) -> bool:
+    """Whether a job that ended keeps its slot: the next must not run before a failure is settled.
+
+    With `Holds.JOB`, that is until the schedule is paused that is to be paused for the failure.
+    """
+    if holds is Holds.SUCCESS:
+        return job.status is JobStatus.DEAD
+    return holds is Holds.JOB and is_pausing(job)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,6 +126,15 @@ class SlotsRecord:
     def generation_of(self, holder: str) -> int:
         """Return the generation under which a holder has its slot."""
         return generation_of(self.holders[holder])
+
+    def is_just_granted(
+        self, holder: str, generation: int, now: datetime, within: timedelta
+    ) -> bool:
+        """Whether a holder of this generation got its slot so short a time ago."""
+        number = self.holders.get(holder)
+        if number is None or generation_of(number) != generation:
+            return False
+        return timedelta(seconds=to_ms(now) // 1000 - admitted_at_second(number)) <= within
 
     def free(self, share: int) -> int:
         """Return how many of ``share`` slots are free; below 0 after ``max`` was lowered."""

@@ -1,7 +1,7 @@
 """The wait queue of a limit: ranks, and what is to do about each waiter record.
 
 The record of a waiter has the generation in which its job waits. So a job that was changed, ended
-or started since is told from one that is on its way to park.
+or started since is distinguished from one that is on its way to park.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.jobs.job import Job, Priority
 from hourhand.domain.jobs.waiting import holder_key
 from hourhand.domain.limits.slots import SlotsRecord, generation_of
@@ -38,8 +39,20 @@ def rank_of(due_at: datetime, priority: Priority, *, newest_first: bool = False)
 
     So jobs age while they wait, without a write, and none starves. ``newest_first``: negated.
     """
-    milliseconds = to_ms(due_at - _HEAD_STARTS[priority])
-    rank = _RANKS - milliseconds if newest_first else milliseconds
+    return _rank(due_at - _HEAD_STARTS[priority], newest_first=newest_first)
+
+
+def rank_in_group(job: Job, overlap: Overlap) -> int:
+    """Return the rank of a job among those of its group: its scheduled time.
+
+    Under `cancel_other` the job comes first that may cancel the others.
+    """
+    cancels = overlap.policy is OverlapPolicy.CANCEL_OTHER
+    return _rank(job.occurrence or job.run_at, newest_first=overlap.newest_first != cancels)
+
+
+def _rank(at: datetime, *, newest_first: bool) -> int:
+    rank = _RANKS - to_ms(at) if newest_first else to_ms(at)
     return min(max(rank, 0), LAST_RANK)
 
 

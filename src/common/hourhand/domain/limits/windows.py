@@ -95,7 +95,7 @@ class Windows:
             if len(state.starts) < self.rate.count:
                 return held
             return max(held, state.starts[-self.rate.count] + self.length_us)
-        window = held // self.length_us
+        window = max(held // self.length_us, state.window or 0)
         is_full = state.window == window and state.window_starts >= self.rate.count
         return (window + 1) * self.length_us if is_full else held
 
@@ -112,7 +112,8 @@ class Windows:
             expect = (_as_read(STARTS, starts_text(state.starts) if state.starts else None),)
             sets = {STARTS: starts_text(starts)}
         else:
-            window = bounds.now // self.length_us
+            # Nor is it counted in a window before the last one, whose count it would begin anew.
+            window = max(bounds.now // self.length_us, state.window or 0)
             number = state.window_starts + 1 if state.window == window else 1
             expect = (
                 _as_read(WINDOW, state.window),

@@ -34,9 +34,6 @@ class Timings:
     first good tick long after its API took the first job.
     ``trail``: a bucket is closed only this long after its end; at least
     2 x skew + stall + index lag.
-    ``turn_wait``: how long an occurrence waits for room that is first in line, times its place in
-    the line up to ``turn_wait_cap``; it is called earlier if all goes well. ``stop_wait``: the
-    same where others were asked to stop for it.
     ``handler_grace``: how long a job waits for a deploy to bring its handler, before it fails:
     longer than a gradual shift keeps most calls on the old version. Those that CodeDeploy has
     ready made are over by then (canaries, of 30 minutes at most), or past the half (10 % each 10
@@ -68,9 +65,6 @@ class Timings:
     payload_kept: timedelta = timedelta(days=90)
     payload_renewed_below: timedelta = timedelta(days=60)
     control_cache: timedelta = _seconds(30)
-    turn_wait: timedelta = _seconds(60)
-    turn_wait_cap: timedelta = _seconds(900)
-    stop_wait: timedelta = _seconds(5)
     handler_grace: timedelta = _seconds(3600)
     delay_rounding: timedelta = _seconds(0.5)
 

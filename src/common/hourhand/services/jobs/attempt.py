@@ -239,7 +239,7 @@ class RunningAttempt:
         )
         if isinstance(committed, Refused):
             return False
-        self.tools.recovery.settle_end(committed.job, self.worker)
+        self.tools.recovery.settle_end(committed.job)
         return True
 
     def _end_cancelled(self, reason: str, finished: Finished) -> bool:
@@ -316,7 +316,7 @@ class RunningAttempt:
         process has better things to do than to send a dead letter: to end.
         """
         if not finished.still_runs:
-            self.tools.recovery.settle_end(job, self.worker)
+            self.tools.recovery.settle_end(job)
 
     def hand_back_delay(self, finished: Finished) -> timedelta | None:
         """Return how long the job must not run again, if its handler still runs here."""

@@ -393,6 +393,7 @@ def message_of(job: Job, pauses_revision: int = 0) -> JobMessage:
         trace_id=job.trace_id or trace_id_for(job.id),
         needs_admission=job.schedule_id is not None,
         has_limits=job.limits is not None,
+        is_debounced=job.debounces is not None,
         pauses_revision=pauses_revision,
     )
 

@@ -22,6 +22,7 @@ from hourhand.domain.times import ceil_seconds, floor_seconds, rfc3339
 from hourhand.ports.handler_runner import Finished, HandlerRunner
 from hourhand.ports.job_store import Applied, JobStore, Refused
 from hourhand.ports.queues import Delivery
+from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.attempt import AttemptTools, RunningAttempt
 from hourhand.services.jobs.due import make_transition
 from hourhand.services.jobs.keyed_execution import KeyCheck, KeyState
@@ -293,6 +294,9 @@ class ExecutionService:
             return Disposition.DONE
         if job.due_at is not None and job.due_at > now:
             return self._keep_for(delivery, job.due_at - now)
+        if job.debounces is not None and job.run_at > now:
+            # A submission came after the admission check, which moves the job the next time.
+            return self._keep_for(delivery, timedelta(seconds=RETRY_HIDE_SECONDS))
         tools.telemetry.warning(
             "A claim was refused for no reason that its job shows.",
             job_id=job.id,
@@ -508,6 +512,17 @@ def _key_refused(state: KeyState) -> Finished:
         message = "Another job is in progress under the same idempotency key."
         error = ErrorInfo(type="IdempotencyKeyTaken", message=message)
     return Finished(outcome=Outcome.FAILED, error=error)
+
+
+def tell_cancelled(telemetry: Telemetry, job: Job, reason: str) -> None:
+    """Log that a job of a schedule will not start, and why."""
+    telemetry.info(
+        "An occurrence was cancelled before it began.",
+        job_id=job.id,
+        handler=job.handler,
+        reason=reason,
+        **occurrence_fields(job),
+    )
 
 
 def occurrence_fields(job: Job) -> dict[str, str]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from hourhand.domain.errors import Compensated, NotFound, Unavailable, WrongState
 from hourhand.domain.ids import is_json
 from hourhand.domain.jobs.job import (
-    API,
     NOT_STARTED,
     REDRIVABLE,
     Content,
@@ -23,6 +22,7 @@ from hourhand.domain.jobs.transitions import (
     Transition,
     cancel_waiting,
     change,
+    debounce,
     discard,
     keep_after_end,
     redrive,
@@ -107,11 +107,33 @@ class OperationsService:
                 result = self.due.move_in_place(job, build, actor)
             else:
                 # Before the move, so that the record of a unique key outlives its job.
-                self.unique.keep(job, run_at)
+                self.unique.renew(job, run_at)
                 result = self.due.move(job, run_at, build, actor)
             changed, job = _judge(job, result)
             if changed:
                 self._settle_objects(job, replaced)
+                return job
+        raise _lost_too_often(job_id)
+
+    def debounce(self, job_id: str, patch: JobPatch, *, actor: str) -> Job:
+        """Let a debounced submission replace payload and time of the job of its key.
+
+        The job keeps the keys of limits that it has. A payload in the bucket makes a `change`: what
+        follows the end of a job depends on it. Raises as `change`, and `WrongState` for a job that
+        has begun.
+        """
+        job = self._require(job_id)
+        for _ in range(MAX_LOST_RACES):
+            _require_waiting(job, "debounced")
+            if job.token > 0:
+                raise WrongState(f"Job {job_id} has begun; it cannot be debounced any more.")
+            now = self.clock.now()
+            sets = self._changed_fields(job, patch, _new_run_at(patch, now), now)
+            sets.pop("limit_keys", None)
+            if job.payload.key is not None or sets.get("payload", job.payload).key is not None:
+                return self.change(job_id, patch, actor=actor)
+            debounced, job = self._try(job, partial(debounce, sets=sets))
+            if debounced:
                 return job
         raise _lost_too_often(job_id)
 
@@ -218,7 +240,7 @@ class OperationsService:
             lambda current: cancel_waiting(current, now=now, actor=actor, reason=reason),
         )
         if cancelled:
-            self.recovery.settle_end(job, API)
+            self.recovery.settle_end(job)
         return cancelled, job
 
     def _try(self, job: Job, build: Callable[[Job], Transition]) -> tuple[bool, Job]:

@@ -6,11 +6,10 @@ Every process may call every method at any time: the condition of its write deci
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import assert_never
 
-from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.jobs.history import attempts_of, last_error
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.outbox import OutboxTask, outbox_tasks
@@ -41,9 +40,9 @@ BECAME_DEAD = "A job became DEAD. It runs again only if it is redriven."
 class RecoveryService:
     """Repairs jobs. The sweep calls it, and workers that meet such a job first.
 
-    ``wake_next`` wakes the jobs that wait for the slot of a job that ended. ``pause_schedule``
-    pauses the schedule of a DEAD job that asks for it, and may be called again for the same round.
-    Workers may not write schedules and have none: they leave such a job to the sweep.
+    ``pause_schedule`` pauses the schedule of a DEAD job that asks for it, and may be called again
+    for the same round. Workers may not write schedules and have none: they leave such a job to the
+    sweep.
     ``release_slots`` releases the slots of a job that ended, and raises `Unavailable`.
     ``start_compensation`` puts the job that reverses the steps of a run, if it has such steps, says
     whether it has, and raises the same.
@@ -58,7 +57,6 @@ class RecoveryService:
     telemetry: Telemetry
     waiters: WaiterRecords
     release_slots: Callable[[Job, Job], None]
-    wake_next: Callable[[Overlap, str], None] | None = None
     pause_schedule: Callable[[Job], None] | None = None
     start_compensation: Callable[[Job], bool] | None = None
 
@@ -76,7 +74,7 @@ class RecoveryService:
             status=result.job.status,
         )
         self.telemetry.count("attempts_lost")
-        self.settle_end(result.job, actor)
+        self.settle_end(result.job)
         return True
 
     def expire_job(self, job: Job, actor: str) -> bool:
@@ -86,7 +84,7 @@ class RecoveryService:
         if not isinstance(result, Applied):
             return False
         self.telemetry.count("jobs_expired")
-        self.settle_end(result.job, actor)
+        self.settle_end(result.job)
         return True
 
     def cancel_job(self, job: Job, actor: str, reason: str) -> bool:
@@ -98,21 +96,17 @@ class RecoveryService:
         )
         if not isinstance(result, Applied):
             return False
-        self.settle_end(result.job, actor)
+        self.settle_end(result.job)
         return True
 
-    def settle_end(self, job: Job, actor: str) -> None:
-        """Do what follows the end of ``job``: wake what waits for its slot, settle its tasks.
+    def settle_end(self, job: Job) -> None:
+        """Do what follows the end of ``job``: settle its tasks.
 
         Does nothing for a job that is not final: it went on since.
         """
         if not job.status.is_final:
             # Another wrote the same end in the same millisecond, under our name, and was first.
             return
-        overlap = job.overlap
-        # Under `skip` no job waits but a few that are caught up, which become due by themselves.
-        if self.wake_next is not None and overlap and overlap.policy is not OverlapPolicy.SKIP:
-            self.wake_next(overlap, actor)
         self.waiters.forget(job)
         if job.due_at is not None:
             self.finish_job(job)
@@ -152,7 +146,8 @@ class RecoveryService:
             case OutboxTask.SEND_DEAD_LETTER:
                 self._send_dead_letter(details)
             case OutboxTask.RELEASE_SLOTS:
-                self.release_slots(job, job)
+                # As it will be: the schedule is paused that was to be paused first.
+                self.release_slots(job, replace(job, due_at=None))
             case OutboxTask.START_COMPENSATION:
                 # Left to `finish_job`: what comes of it decides how long the run is kept.
                 return True

@@ -174,15 +174,13 @@ class SubmissionService:
         def build(job_id: str, now: datetime, unique_key: tuple[str, int]) -> Job:
             draft = self._draft(request, handler, job_id, now, actor, trace_id)
             kept = max(draft.policies.retention_seconds, key.unique.shortest_retention_seconds)
-            return build_job(
-                request,
-                replace(
-                    draft,
-                    policies=replace(draft.policies, retention_seconds=kept),
-                    submission=self.randomness.nonce()[:8],
-                    unique_key=unique_key,
-                ),
+            settled = replace(
+                draft,
+                policies=replace(draft.policies, retention_seconds=kept),
+                submission=self.randomness.nonce()[:8],
+                unique_key=unique_key,
             )
+            return replace(build_job(request, settled), debounces=None if debounce is None else 0)
 
         job, is_created = self.unique_jobs.submit(request, key, build, actor)
         if is_created:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, TypeAlias
 
 from hourhand.domain.errors import (
@@ -37,6 +37,11 @@ MAX_RACES = 5
 """Incarnations that other submissions create meanwhile; then the caller is asked to repeat."""
 
 
+MOVED_LITTLE = timedelta(days=30)
+"""A job that is due so soon after its creation needs no longer record: its record is kept for 400
+days from then, and a handler may snooze its job by a year."""
+
+
 @dataclass(frozen=True, slots=True)
 class UniqueRecords:
     """The unique-key records: which incarnation of a key is the newest."""
@@ -58,6 +63,11 @@ class UniqueRecords:
         self.side_items.write_item(
             advance_record(digest, incarnation, record_kept_until(job, due_at))
         )
+
+    def renew(self, job: Job, due_at: datetime) -> None:
+        """Keep the record of a job that is moved. A debounced job is moved again and again."""
+        if due_at > job.created_at + MOVED_LITTLE:
+            self.keep(job, due_at)
 
     def require_newest(self, job: Job) -> None:
         """Refuse to redrive a job while a newer one of its key has not ended.

@@ -11,7 +11,15 @@ from hourhand.domain.ids import is_json
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.limits.declarations import Limit, Rate
-from hourhand.domain.limits.job_limits import JobLimit, NamedLimit, limits_of, shared_limits
+from hourhand.domain.limits.job_limits import (
+    JobLimit,
+    NamedLimit,
+    in_order,
+    limits_of,
+    overlap_limit,
+    shared_limits,
+    waits_for_group,
+)
 from hourhand.domain.limits.keys import InvalidLimit, KeyFields, KeySource
 from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.services.jobs.new_job import NAMED_LIMITS, named_limits
@@ -22,7 +30,8 @@ from hourhand.services.jobs.payload_store import PayloadStore
 class JobLimits:
     """Tells the limits of jobs by the manifest of this process, not by what a job or message says.
 
-    So jobs that were submitted before a deployment added a limit keep to it, too.
+    So jobs that were submitted before a deployment added a limit keep to it, too. Only the limit of
+    its group is what the job itself says: its schedule may have changed since.
     """
 
     handlers: HandlerDirectory
@@ -34,7 +43,8 @@ class JobLimits:
         Raises `Unavailable` where a key is in a payload that could not be read.
         """
         named = named_limits(self.handlers, job.handler, job.limits)
-        return limits_of(named, self._fields(job), job.limit_keys) if named else ()
+        found = limits_of(named, self._fields(job), job.limit_keys) if named else ()
+        return found if job.overlap is None else in_order((*found, overlap_limit(job.overlap)))
 
     def shared(self, job: Job, name: str) -> JobLimit:
         """Return the shared rate limit of this name as a job has it.
@@ -61,6 +71,9 @@ class JobLimits:
 
         ``None``: it is not parked for a slot, or that limit does not exist any more.
         """
+        if job.overlap is not None and waits_for_group(job):
+            limit = overlap_limit(job.overlap)
+            return limit.name, limit.limit
         waits_for = job.waits_for
         if waits_for is None or waits_for.kind is not WaitKind.SLOT:
             return None

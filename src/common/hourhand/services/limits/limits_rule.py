@@ -12,20 +12,22 @@ from hourhand.domain.jobs.transitions import park
 from hourhand.domain.jobs.waiting import holder_key
 from hourhand.domain.limits.declarations import OnFull
 from hourhand.domain.limits.shards import shards_to_try, unpack_shards
-from hourhand.domain.limits.slots import Replace, Step, first_step
-from hourhand.domain.limits.waiters import LAST_RANK, rank_of
+from hourhand.domain.limits.slots import Replace, Step, first_step, waits_in_any_case
+from hourhand.domain.limits.waiters import LAST_RANK, rank_in_group, rank_of
 from hourhand.ports.job_store import Applied, JobStore
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.due import make_transition
 from hourhand.services.jobs.execution import Candidate, Deferred
-from hourhand.services.jobs.recovery import RecoveryService
-from hourhand.services.limits.full_limits import LIMIT_REASON, Entry, FullLimits
+from hourhand.services.limits.full_limits import Entry, FullLimits
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.slot_tables import Slots, SlotsView, SlotTables
 from hourhand.services.limits.wait_queues import WaitQueues, own_place, wait_for
 
 MAX_ROUNDS = 5
 """Reads of slots that other jobs keep changing; then the job waits."""
+
+WAITS_FOR_SLOT = "waits for a slot"
+"""The reason, in a job's history, of a wait for a slot of its group."""
 
 ASK_AGAIN = timedelta(seconds=5)
 """How long the message of a job is hidden that changed while it was parked."""
@@ -44,7 +46,6 @@ class LimitsRule:
     tables: SlotTables
     queues: WaitQueues
     full: FullLimits
-    recovery: RecoveryService
     telemetry: Telemetry
     worker: str
 
@@ -169,11 +170,6 @@ class LimitsRule:
             self.queues.recheck(one)
         return self._enter(slots, job)
 
-    def _skip(self, job: Job) -> Deferred:
-        if self.recovery.cancel_job(job, self.worker, LIMIT_REASON):
-            self.telemetry.count("jobs_skipped")
-        return Deferred()
-
     def _wait(self, slots: Slots, job: Job) -> Slots | Deferred:
         """Let the job wait, or end it; a shard: it holds a slot there, after all."""
         queue, rank = self._queue_of(slots, job), _rank(slots, job)
@@ -182,13 +178,19 @@ class LimitsRule:
         entry = self.full.enter(queue, job, rank)
         if entry is Entry.REFUSED:
             held = self._enter_after_all(slots, job)
-            return held if held is not None else self._skip(job)
+            if held is None:
+                self.full.refuse(slots, job)
+            return held or Deferred()
         if isinstance(entry, Deferred):
             return entry
         if entry is Entry.QUEUED:
             self.tables.put_waiter(queue, job, rank)
         waited = self._wait_in(queue, job, rank)
         if slots.concurrency.on_full is OnFull.CANCEL_RUNNING:
+            if waited == Deferred() and not waits_in_any_case(job):
+                # A job that was admitted before this one waited holds its slot by now.
+                self.full.stop_older(queue, job)
+                waited = self._recheck(queue, job)
             self.full.cancel_beyond(queue)
         return waited
 
@@ -205,6 +207,9 @@ class LimitsRule:
             if place is not None:
                 # Its shard is gone, since the limit was lowered.
                 self.tables.delete_own_waiter(queue.at(place[0]), job, place[1])
+        return self._recheck(queue, job)
+
+    def _recheck(self, queue: Slots, job: Job) -> Slots | Deferred:
         self.queues.recheck(queue, me=job)
         view = self.tables.view(queue)
         step, _ = self._step(queue, view, job)
@@ -213,12 +218,14 @@ class LimitsRule:
     def _park(self, slots: Slots, job: Job, rank: int) -> bool:
         """Park the job; whether it waits now."""
         waits_for = wait_for(slots, rank)
+        limit = slots.limit
+        is_full = WAITS_FOR_SLOT if limit.overlap else f"the limit {limit.name} is full"
         build = partial(
             park,
             now=self.tables.clock.now(),
             actor=self.worker,
             waits_for=waits_for,
-            reason=f"the limit {slots.limit.name} is full",
+            reason=is_full,
         )
         result = make_transition(self.jobs, job, build)
         if isinstance(result, Applied):
@@ -237,6 +244,8 @@ def _rank(slots: Slots, job: Job) -> int:
     place = own_place(slots.limit, job)
     if place is not None:
         return place[1]
+    if slots.limit.overlap is not None:
+        return rank_in_group(job, slots.limit.overlap)
     if slots.is_fair:
         # It has no rank before it waits: those that wait already come first.
         return LAST_RANK

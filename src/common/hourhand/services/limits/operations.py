@@ -19,12 +19,10 @@ from hourhand.domain.jobs.history import shorten
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.jobs.pauses import events_of_handler
 from hourhand.domain.limits.declarations import (
-    MAX_RATE_COUNT,
-    MAX_SLOTS,
     Concurrency,
     Limit,
-    Rate,
     limit_names,
+    settable,
 )
 from hourhand.domain.limits.job_limits import JobLimit
 from hourhand.domain.limits.overrides import (
@@ -370,8 +368,7 @@ class LimitService:
 
 def _require_numbers(declared: DeclaredLimit, changes: LimitChanges) -> None:
     """Refuse a change that the limit cannot have."""
-    is_rate = isinstance(declared.limit, Rate)
-    lowest, highest = (1, MAX_RATE_COUNT) if is_rate else (0, MAX_SLOTS)
+    lowest, highest = settable(declared.limit)
     given = {"max": changes.max, **{f"overrides.{key}": n for key, n in changes.keys.items()}}
     problems = [
         FieldError(field, f"must be from {lowest} to {highest:,}")

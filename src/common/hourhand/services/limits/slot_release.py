@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hourhand.domain.jobs.job import Job
-from hourhand.domain.jobs.outbox import OutboxTask, outbox_tasks
+from hourhand.domain.jobs.outbox import was_parked
 from hourhand.domain.limits.shards import unpack_shards
 from hourhand.domain.limits.slots import generation_ended, slot_ends
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.wait_queues import WaitQueues
-from hourhand.services.optional import reason_of
+from hourhand.services.optional import leaving_newer, reason_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,12 @@ class SlotRelease:
         A job that was parked is left to its outbox task. Raises nothing: the move stands. A slot
         that stays is found by a job that finds the limit full, and by the sweep's recheck.
         """
-        if not generation_ended(before, after) or OutboxTask.RELEASE_SLOTS in _tasks(after):
+        is_left = after.status.is_final and was_parked(after)
+        if is_left or not generation_ended(before, after):
             return
         try:
-            self.release(before, after)
+            with leaving_newer(self.telemetry):
+                self.release(before, after)
         except Exception as error:  # noqa: BLE001 - the move stands, whatever this was
             self.telemetry.count("releases_failed")
             self.telemetry.warning(
@@ -55,7 +57,3 @@ class SlotRelease:
             slots = self.queues.tables.slots_of(limit)
             if slots is not None and slot_ends(ended, after, slots.holds):
                 self.queues.release_all(slots, ended, shards.get(limit.position))
-
-
-def _tasks(job: Job) -> tuple[OutboxTask, ...]:
-    return outbox_tasks(job, job.status, job.result) if job.status.is_final else ()

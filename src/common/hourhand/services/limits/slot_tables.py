@@ -26,8 +26,10 @@ from hourhand.domain.limits.slot_writes import (
     delete_waiter,
     drop,
     free,
+    grant,
     hand_off,
     holds_number,
+    is_handed_off,
     is_seated,
     limit_partition,
     put_seat,
@@ -100,6 +102,11 @@ class Slots:
         return most if most <= MAX_SEATS else 0
 
     @property
+    def seats_read(self) -> int:
+        """How many seats are read: in a group also jobs wait that another definition gave seats."""
+        return self.seats if self.limit.overlap is None else MAX_SEATS
+
+    @property
     def shards(self) -> tuple[Slots, ...]:
         """All shards of the limit."""
         return tuple(self.at(shard) for shard in range(shard_count(self.max)))
@@ -146,12 +153,14 @@ class SlotTables:
         declared = limit.limit
         if not isinstance(declared, Concurrency):
             return None
+        if limit.overlap is not None:
+            return Slots(limit, declared, declared.max)
         return Slots(limit, declared, self.overrides.max_of(limit, declared.max))
 
     def view(self, slots: Slots, waiters: int = WAITERS_READ) -> SlotsView:
         """Read the slots record and the first waiters: they are one query."""
         # Seats are not in the order of ranks, so all of them are read.
-        limit = 1 + waiters + (slots.seats if waiters else 0)
+        limit = 1 + waiters + (slots.seats_read if waiters else 0)
         items = self.side_items.query_items(slots.partition, limit=limit)
         found = [item for item in items if item.key.kind is not SideItemKind.HOLDER]
         all_read = len(items) < limit or len(found) < len(items)
@@ -181,26 +190,40 @@ class SlotTables:
             write = self.side_items.write_item(share_write(key, write.item, virtual_time, now))
         return virtual_time if write.item is None else rank_given(write.item)
 
-    def take(self, slots: Slots, view: SlotsView, job: Job, rank: int | None = None) -> bool:
-        """Take a free slot for ``job``, or renew its own of an older generation.
-
-        ``rank``: that of a waiter that is given the slot.
-        """
+    def take(self, slots: Slots, view: SlotsView, job: Job) -> bool:
+        """Take a free slot for ``job``, or renew its own of an older generation."""
         now = self.clock.now()
         holder = _holder(job, now)
         self._name_holder(slots, job, holder, now)
         if not view.record.is_stored:
             return self._holds(create(slots.partition, holder, slots.label, now), holder)
-        return self._holds(take(slots.partition, holder, slots.share, now, rank), holder)
+        return self._holds(take(slots.partition, holder, slots.share, now), holder)
 
-    def replace(self, slots: Slots, replaced: Replace, job: Job) -> bool:
-        """Take the slot of a dead holder for ``job``."""
+    def grant(self, slots: Slots, view: SlotsView, job: Job, rank: int | None = None) -> bool:
+        """Give a waiter of ``rank`` a free slot; whether this very write did it.
+
+        Another component may have granted it in the same second. That one sends its message.
+        """
         now = self.clock.now()
         holder = _holder(job, now)
         self._name_holder(slots, job, holder, now)
-        return self._holds(
-            replace_holder(slots.partition, replaced, holder, slots.share, now), holder
-        )
+        update = grant(slots.partition, holder, slots.share, now, rank)
+        if not view.record.is_stored:
+            update = create(slots.partition, holder, slots.label, now)
+        return self.side_items.write_item(update).is_applied
+
+    def replace(self, slots: Slots, replaced: Replace, job: Job, *, is_grant: bool = False) -> bool:
+        """Take the slot of a dead holder for ``job``; whether it has one then.
+
+        ``is_grant``: ``job`` is a waiter, and the answer is whether this very write did it.
+        """
+        now = self.clock.now()
+        holder = _holder(job, now)
+        self._name_holder(slots, job, holder, now)
+        update = replace_holder(slots.partition, replaced, holder, slots.share, now)
+        if is_grant:
+            return self.side_items.write_item(update).is_applied
+        return self._holds(update, holder)
 
     def drop(self, slots: Slots, dropped: Drop) -> bool:
         """Remove a dead holder, if it is as it was seen."""
@@ -217,8 +240,10 @@ class SlotTables:
         now = self.clock.now()
         holder = _holder(to, now)
         self._name_holder(slots, to, holder, now)
-        update = hand_off(slots.partition, _holder(ended, now), holder, rank, slots.share, now)
-        return self._holds(update, holder)
+        given = _holder(ended, now)
+        update = hand_off(slots.partition, given, holder, rank, slots.share, now)
+        write = self.side_items.write_item(update)
+        return write.is_applied or is_handed_off(write.item, given, holder)
 
     def put_waiter(self, slots: Slots, job: Job, rank: int) -> None:
         """Put the waiter record of a job that is about to park."""
@@ -239,20 +264,30 @@ class SlotTables:
         return write.is_applied or is_seated(write.item, waiter)
 
     def count_waiting(self, slots: Slots, limit: int) -> int:
-        """Count the waiter records of a shard: exactly up to ``limit``."""
-        prefixes = (WAITER_PREFIX, SEAT_PREFIX) if slots.seats else (WAITER_PREFIX,)
+        """Count the waiter records of all shards: each shard's exactly up to ``limit``."""
+        prefixes = (WAITER_PREFIX, SEAT_PREFIX) if slots.seats_read else (WAITER_PREFIX,)
         counts = [
-            self.side_items.count_items(slots.partition, prefix=prefix, limit=limit)
+            self.side_items.count_items(shard.partition, prefix=prefix, limit=limit)
+            for shard in slots.shards
             for prefix in prefixes
         ]
         return sum(counts)
 
+    def holders(self, slots: Slots) -> dict[str, int]:
+        """Return the ids of the jobs that hold slots of a shard, each with its generation then."""
+        record = self.view(slots, 0).record
+        ids = {one: self.job_id_of(slots, one) for one in record.holders}
+        return {job_id: record.generation_of(one) for one, job_id in ids.items() if job_id}
+
     def holding_jobs(self, slots: Slots) -> Sequence[Job]:
         """Return the jobs that hold the slots of a shard and have not ended."""
-        record = self.view(slots, 0).record
-        ids = [job_id for one in record.holders if (job_id := self.job_id_of(slots, one))]
-        found = self.jobs.get_many(ids) if ids else {}
-        return [job for job in found.values() if not job.status.is_final]
+        held = self.holders(slots)
+        found = self.jobs.get_many(list(held)) if held else {}
+        return [
+            job
+            for job in found.values()
+            if not job.status.is_final and not is_dead_holder(job, held[job.id], slots.holds)
+        ]
 
     def delete_waiter(self, slots: Slots, waiter: Waiter) -> None:
         """Delete a waiter record, if it is as it was read."""

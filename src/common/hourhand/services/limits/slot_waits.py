@@ -8,6 +8,7 @@ from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.pauses import Waiting
 from hourhand.domain.jobs.waiting import MAX_POSITION, WaitKind, holder_key
 from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.limits.job_limits import waits_for_group
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.slot_tables import Slots, SlotTables
 from hourhand.services.limits.wait_queues import is_parked_for
@@ -28,7 +29,8 @@ class SlotWaits:
             return waiting
         name, limit = waited_for
         most = limit.max if isinstance(limit, Concurrency) else None
-        return replace(waiting, limit=name, max_running=most)
+        is_shown = not waits_for_group(job)
+        return replace(waiting, limit=name if is_shown else None, max_running=most)
 
     def in_full(self, job: Job) -> Waiting:
         """Return what one job waits for, with the key of the limit and the job's place.
@@ -41,7 +43,7 @@ class SlotWaits:
             return self.in_list(job)
         return Waiting(
             kind=WaitKind.SLOT,
-            limit=limit.name,
+            limit=limit.name if limit.overlap is None else None,
             key=self.limits.shown_key(job, limit),
             since=job.enqueued_at,
             position=self._position(slots, job),

@@ -7,10 +7,12 @@ the queue again after it freed them. So one of the two sees the other.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
 
+from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.job import TICK, Job, JobStatus
 from hourhand.domain.jobs.transitions import unpark
 from hourhand.domain.jobs.waiting import WaitKind, WaitsFor, holder_key
@@ -171,13 +173,26 @@ class WaitQueues:
     ) -> tuple[_First | None, SlotsView]:
         """Return the first waiter that can be granted a slot, and the view that shows it.
 
-        Records that are worth nothing are deleted on the way.
+        Records that are worth nothing are deleted on the way. A job that only a newer version
+        reads is passed over; raises `WrittenByNewer` if there is no other. A waiter that was
+        granted a slot just now is left to the component that granted it, which sends its message:
+        if each that ends meanwhile sent it, too, one job would have a message of each.
         """
+        passed: dict[str, WrittenByNewer] = {}
         for _ in range(MAX_STRAY_RECORDS):
-            if not view.waiters:
+            waiter = self._first_in_turn(view, passed)
+            if waiter is None and view.waiters and not view.all_read:
+                view = self.tables.view(slots, len(view.waiters) + len(view.record.holders))
+                waiter = self._first_in_turn(view, passed)
+            if waiter is None:
+                if passed:
+                    raise next(iter(passed.values()))
                 return None, view
-            waiter = view.waiters[0]
-            job = self.tables.jobs.get(waiter.job_id)
+            try:
+                job = self.tables.jobs.get(waiter.job_id)
+            except WrittenByNewer as error:
+                passed[waiter.holder] = error
+                continue
             state = state_of(
                 waiter,
                 job,
@@ -197,6 +212,18 @@ class WaitQueues:
                 self._wake(slots, _First(waiter, job), me)
             view = self.tables.view(slots)
         return None, view
+
+    def _first_in_turn(self, view: SlotsView, passed: Collection[str]) -> Waiter | None:
+        now, within = self.tables.clock.now(), self.timings.stall_bound
+        return next(
+            (
+                waiter
+                for waiter in view.waiters
+                if waiter.holder not in passed
+                and not view.record.is_just_granted(waiter.holder, waiter.generation, now, within)
+            ),
+            None,
+        )
 
     def _is_parked(self, slots: Slots, job: Job) -> bool:
         """Whether a waiter, maybe of another handler, is parked for this limit."""
@@ -230,17 +257,17 @@ class WaitQueues:
             view = self.tables.view(other, 1)
             is_free = view.record.free(other.share) > 0 and not view.waiters
             if other.shard != slots.shard and is_free:
-                return _Grant.of(self.tables.take(other, view, first.job))
+                return _Grant.of(self.tables.grant(other, view, first.job))
         return _Grant.FULL
 
     def _grant(self, slots: Slots, view: SlotsView, first: _First) -> _Grant:
         """Give the first waiter a free slot, or that of a dead holder."""
         if view.record.free(slots.share) > 0:
-            return _Grant.of(self.tables.take(slots, view, first.job, first.waiter.rank))
+            return _Grant.of(self.tables.grant(slots, view, first.job, first.waiter.rank))
         writes = self.writes_for_dead(slots, view, first.job.id)
         for write in writes:
             if isinstance(write, Replace):
-                return _Grant.of(self.tables.replace(slots, write, first.job))
+                return _Grant.of(self.tables.replace(slots, write, first.job, is_grant=True))
             self.tables.drop(slots, write)
         return _Grant.CHANGED if writes else _Grant.FULL
 

@@ -14,8 +14,6 @@ from functools import partial
 from typing import Any
 
 from hourhand.domain.errors import WrittenByNewer
-from hourhand.domain.groups.overlap import Slots
-from hourhand.domain.groups.slots import still_waits
 from hourhand.domain.ids import trace_id_for
 from hourhand.domain.jobs.job import Content, EventKind, HistoryEvent, Job, JobStatus
 from hourhand.domain.jobs.transitions import change, redrive
@@ -41,9 +39,6 @@ from hourhand.services.optional import log_newer
 
 MAX_ADOPTIONS = 5
 """How often a job may change under our eyes while it is adopted; then it is left to the claim."""
-
-LINE_LOOKED_UP = 100
-"""Jobs of a line that are looked up at a time: what one BatchGetItem takes."""
 
 WITHDRAWN = frozenset({SkipReason.PAUSED, SkipReason.REPLACED, SkipReason.DELETED})
 """Reasons for which a schedule cancelled a job that it may want again."""
@@ -130,20 +125,6 @@ class OccurrenceJobs:
         found = self.jobs.get_many(list(by_id))
         standing = (job.id for job in found.values() if is_standing(job, schedule))
         return frozenset(by_id[job_id] for job_id in (*standing, *found.newer))
-
-    def count_in_line(self, slots: Slots, *, now: datetime, enough: int) -> int:
-        """Return how many of the line still wait for room; of more than ``enough`` maybe not all.
-
-        Those that a newer version wrote are not counted. Raises `Unavailable`.
-        """
-        line = [job_id for _, job_id in slots.waiting]
-        waiting = 0
-        for start in range(0, len(line), LINE_LOOKED_UP):
-            found = self.jobs.get_many(line[start : start + LINE_LOOKED_UP])
-            waiting += sum(still_waits(job, now, self.timings) for job in found.values())
-            if waiting >= enough:
-                break
-        return waiting
 
     def _handler(self, schedule_id: str, name: str) -> HandlerInfo:
         handler = self.handlers.find(name)

@@ -13,10 +13,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import WrittenByNewer
+from hourhand.domain.groups.overlap import Overlap
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.schedules.journal import RING_ENTRIES, RING_ENTRIES_LEFT
 from hourhand.domain.schedules.nominal_times import search_on
-from hourhand.domain.schedules.occurrences import MAX_CATCH_UP, Decision, decide
+from hourhand.domain.schedules.occurrences import MAX_CATCH_UP, Decision, decide, overlap_of
 from hourhand.domain.schedules.rule import BadExpression
 from hourhand.domain.schedules.schedule import (
     JournalEntry,
@@ -28,7 +29,6 @@ from hourhand.domain.schedules.schedule import (
 from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.schedule_store import ScheduleStore, Written
-from hourhand.ports.slot_store import SlotStore
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.optional import log_newer
 from hourhand.services.schedules.compiled_rules import CompiledRules
@@ -77,10 +77,13 @@ class Visited:
 
 @dataclass(frozen=True, slots=True)
 class Materialiser:
-    """Visits schedules."""
+    """Visits schedules.
+
+    ``count_waiting`` counts the jobs of a group that wait for a slot, up to a number.
+    """
 
     schedules: ScheduleStore
-    slots: SlotStore
+    count_waiting: Callable[[Overlap, int], int]
     recurrences: CompiledRules
     occurrence_jobs: OccurrenceJobs
     backfills: BackfillWork
@@ -131,7 +134,7 @@ class Materialiser:
             recurrence = self.recurrences.of(definition)
         except BadExpression as error:
             return self._break(schedule, definition, error)
-        room = self._room(schedule, definition, now)
+        room = self._room(schedule, definition)
         rest = spill(self.schedules, schedule, self.timings)
         decision = decide(
             rest, definition, recurrence, now=now, horizon=horizon, room=room, work=work
@@ -222,14 +225,13 @@ class Materialiser:
             )
         return Visit(schedule, schedule, definition, Decision((), decided))
 
-    def _room(self, schedule: Schedule, definition: ScheduleDefinition, now: datetime) -> int:
+    def _room(self, schedule: Schedule, definition: ScheduleDefinition) -> int:
         """Return how many missed jobs may be made under the policy ``all``."""
-        if definition.misfire.policy is not MisfirePolicy.ALL:
+        overlap = overlap_of(schedule.id, definition)
+        if definition.misfire.policy is not MisfirePolicy.ALL or overlap is None:
             return MAX_CATCH_UP
         # What waits already would only wait longer behind more.
-        slots = self.slots.read_slots(schedule.id)
-        in_line = self.occurrence_jobs.count_in_line(slots, now=now, enough=MAX_CATCH_UP)
-        return max(0, MAX_CATCH_UP - in_line)
+        return max(0, MAX_CATCH_UP - self.count_waiting(overlap, MAX_CATCH_UP))
 
     def _work_off_backfills(
         self, visit: Visit, now: datetime, actor: str, may_go_on: Callable[[], bool]

@@ -38,6 +38,7 @@ from hourhand.domain.jobs.transitions._durable import (
 from hourhand.domain.jobs.transitions._operations import (
     cancel_waiting,
     change,
+    debounce,
     discard,
     redrive,
     request_cancel,
@@ -56,6 +57,7 @@ __all__ = [
     "claim",
     "clear_flag",
     "complete",
+    "debounce",
     "die",
     "discard",
     "end_cancelled",

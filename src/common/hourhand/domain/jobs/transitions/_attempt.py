@@ -66,6 +66,8 @@ def claim(
     ``slot_shards``: in which shards of its limits the job holds its slots. ``run_deadline``: of a
     durable run, when it is to end, unless an earlier claim of the round has set that.
     """
+    # A submission of its key may have moved it since its message was sent.
+    quiet = {"quiet": AtMost("run_at", now + wait)} if message.is_debounced else {}
     event = HistoryEvent(
         kind=EventKind.CLAIMED,
         at=now,
@@ -85,6 +87,7 @@ def claim(
             "not_cancelled": Absent("cancel_requested_at"),
             "not_expired": AnyOf((Absent("expires_at"), Above("expires_at", now))),
             "due": AtMost("due_at", now + wait),
+            **quiet,
         },
         sets={
             "claim_id": claim_id,

@@ -103,6 +103,28 @@ def change(
     return recording(move, job, replace(event, attempt=0, token=0))
 
 
+def debounce(job: Job, *, sets: Mapping[str, Any]) -> Transition:
+    """Replace payload and ``run_at`` of a job that has not begun, and leave its place in the index.
+
+    So it costs one write unit and no message. The job's own message finds the new time, and moves
+    the job there. The claim is refused before that time, and this write once the job has begun: it
+    runs, or has another generation. So each payload runs, or is superseded by one that does. The
+    write names how many submissions were taken before: a copy of it that arrives late must not
+    bring an older payload back.
+    """
+    taken = job.debounces or 0
+    return Transition(
+        name="debounce",
+        job_id=job.id,
+        expect={
+            "status": not_started(),
+            "generation": same_generation(job),
+            "newest_as_read": Is("debounces", taken),
+        },
+        sets={**sets, "debounces": taken + 1},
+    )
+
+
 def redrive(
     job: Job,
     *,
