@@ -12,6 +12,7 @@ from hourhand.domain.durable.records import (
     RecordKind,
     RecordOutcome,
     record_key,
+    value_key,
 )
 from hourhand.domain.side_items import (
     Clause,
@@ -73,6 +74,28 @@ def put_record(
         expect=(either(*allowed),),
         sets=sets,
         removes=tuple(name for name in ATTRIBUTES if name not in sets),
+        keep_until=scope.keep_until,
+    )
+
+
+def put_reset(scope: Scope, name: str, resets: Mapping[str, int]) -> SideItemUpdate:
+    """Return the write of a reset record: the newest round in which each path was reset.
+
+    It has a name of its own, and no effect until the run names it.
+    """
+    return SideItemUpdate(
+        key=record_key(scope.run_id, scope.segment, RecordKind.RESET, name),
+        expect=(NoItem(),),
+        sets={"cr": scope.created_ms, "fl": resets},
+        keep_until=scope.keep_until,
+    )
+
+
+def put_value(scope: Scope, path: str, writer: str, text: str) -> SideItemUpdate:
+    """Return the write of a result that is too large for its record."""
+    return SideItemUpdate(
+        key=value_key(scope.run_id, scope.segment, path, writer),
+        sets={"cr": scope.created_ms, "r": text},
         keep_until=scope.keep_until,
     )
 

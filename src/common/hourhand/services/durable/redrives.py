@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from hourhand.domain.durable.calls import RunEnds
 from hourhand.domain.durable.names import is_below
-from hourhand.domain.durable.records import SIGNAL, RecordKind, record_key
+from hourhand.domain.durable.records import SIGNAL, RecordKind
 from hourhand.domain.durable.reversals import compensation_id
 from hourhand.domain.durable.signals import mark_consumed
+from hourhand.domain.durable.writes import put_reset
 from hourhand.domain.errors import Compensated, FieldError, InvalidInput, NotFound, WrongState
 from hourhand.domain.jobs.job import Job, JobStatus
-from hourhand.domain.side_items import NoItem, SideItemUpdate
 from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.services.durable.runs import DurableRuns
 from hourhand.services.durable.signals import require_durable, scope_at
@@ -56,18 +56,10 @@ class RunRedrives:
         resets = {**self.runs.resets(job), **dict.fromkeys(paths, job.round + 1)}
         if len(resets) > MAX_RESETS:
             raise _invalid("from", f"would reset more than {MAX_RESETS:,} paths of this run")
-        # A new record under a name of its own: one whose request dies has no effect, for the run
-        # does not name it.
+        # A request that dies before the move leaves a record that the run does not name.
         name = self.runs.ports.randomness.nonce()
         scope = scope_at(job, self.runs.ports)
-        self.runs.ports.side_items.write_item(
-            SideItemUpdate(
-                key=record_key(job.id, job.segment, RecordKind.RESET, name),
-                expect=(NoItem(),),
-                sets={"cr": scope.created_ms, "fl": resets},
-                keep_until=scope.keep_until,
-            )
-        )
+        self.runs.ports.side_items.write_item(put_reset(scope, name, resets))
         return self.operations.redrive(
             job_id, actor=actor, sets={"reset": name, "result": None}, reruns=job
         )

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hourhand.domain.durable.records import INLINE_BYTES, VALUE_BYTES, Record, value_key
-from hourhand.domain.durable.writes import Scope
+from hourhand.domain.durable.writes import Scope, put_value
 from hourhand.domain.errors import FieldError, TooLarge
 from hourhand.domain.ids import content_hash
 from hourhand.domain.jobs.job import MAX_CONTENT_BYTES
-from hourhand.domain.side_items import SideItemUpdate, Stored
+from hourhand.domain.side_items import Stored
 from hourhand.ports.clock import Clock
 from hourhand.ports.durable_run import ReversedRun
 from hourhand.ports.job_store import JobStore
@@ -61,13 +61,7 @@ class Values:
         scope = self.scope
         writer = writer or str(scope.token)
         if size <= VALUE_BYTES:
-            self.ports.side_items.write_item(
-                SideItemUpdate(
-                    key=value_key(scope.run_id, scope.segment, path, writer),
-                    sets={"cr": scope.created_ms, "r": text},
-                    keep_until=scope.keep_until,
-                )
-            )
+            self.ports.side_items.write_item(put_value(scope, path, writer, text))
             return {"vr": f"{_IN_ITEM}{writer}", "vs": size}
         name = content_hash(str(scope.segment), path, writer, text)
         key = f"journal/{scope.run_id}/{name}"
