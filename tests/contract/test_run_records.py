@@ -25,24 +25,25 @@ from hourhand.domain.durable.signals import (
 )
 from hourhand.domain.durable.writes import put_reset
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus
-from hourhand.domain.jobs.retry import RetryPolicy
+from hourhand.domain.jobs.retry import Jitter, RetryPolicy
 from hourhand.domain.side_items import SideItemKind, SideItemUpdate
 from hourhand.domain.times import to_ms
 from hourhand.memory import MemoryJobStore, MemoryObjectStore
+from hourhand.memory.clock import MemoryClock
 from hourhand.memory.randomness import MemoryRandomness
 from hourhand.memory.telemetry import RecordingTelemetry
 from hourhand.ports.side_item_store import SideItemStore
 from hourhand.services.durable.invocation import Invocation
 from hourhand.services.durable.runs import DurableRuns
 from hourhand.services.durable.values import RunPorts
-from hourhand.testing import FakeClock, make_job
+from hourhand.testing import make_job
 from tests.contract.fresh import new_id
 
 PLAIN = StepOptions()
 STARTED = StepOptions(is_once=True, is_compensated=True, is_private=True)
 MINUTE = timedelta(minutes=1)
 ERROR = ErrorInfo(type="OSError", message="not now", retryable=True)
-TWICE = RetryPolicy(max_attempts=2, base_seconds=60, jitter="none")
+TWICE = RetryPolicy(max_attempts=2, base_seconds=60, jitter=Jitter.NONE)
 LARGE = f'"{"x" * INLINE_BYTES}"'
 
 
@@ -50,7 +51,7 @@ class Rig:
     """A run that one owner after the other executes. Its job is in memory, its records are not."""
 
     def __init__(self, side_items: SideItemStore) -> None:
-        self.clock, self.side_items, self.id = FakeClock(), side_items, new_id()
+        self.clock, self.side_items, self.id = MemoryClock(), side_items, new_id()
 
     def open(self, token: int, resets: Mapping[str, int] | None = None) -> Invocation:
         """Return the invocation of the owner with this token; with ``resets``, of a round 2."""
@@ -116,7 +117,7 @@ def test_every_outcome_of_a_step_is_stored_and_replayed(side_item_store: SideIte
     assert interrupted.error.type == "StepInterrupted"
     second = begin(replay, "retried")
     assert second.number == 2
-    assert fail(replay, second) == Failure(ErrorInfo("OSError", "not now", retryable=False))
+    assert fail(replay, second) == Failure(ERROR)
     assert replay.now("now") < rig.clock.now()
     kinds = {item.key.kind for item in side_item_store.query_items(rig.id, limit=99)}
     assert kinds == {SideItemKind.STEP, SideItemKind.VALUE}

@@ -113,6 +113,10 @@ CLAUSES: list[tuple[Clause, bool, bool]] = [
     (either(Lacks("g"), Compares("g", "<", 9)), True, True),
     (either((Lacks("missing"), Compares("g", "<", 4)), Compares("j", "=", "x")), False, False),
     (either((Lacks("missing"), Compares("g", "<", 9)), Compares("j", "=", "x")), True, False),
+    (either((Lacks("missing"), Compares("g", "<", 9))), True, False),
+    (either(Compares("g", "<", 9)), True, False),
+    (either(SizeIs("h", "<", 3)), True, False),
+    (either(SizeIs("h", "<", 3), NoItem()), True, True),
 ]
 
 

@@ -196,12 +196,16 @@ class _Expression:
                 is_map = f"attribute_type({self._name(name)}, {self._value(text('M'))})"
                 size = f"size({self._name(name)}) {sign} {self._value(number(entries))}"
                 return f"({is_map} AND {size})"
+            case Either((clauses,)):
+                return self._together(clauses)
             case Either(alternatives):
                 return f"({' OR '.join(map(self._together, alternatives))})"
         raise ValueError(f"There is no condition for the clause {clause!r}")
 
     def _together(self, clauses: tuple[Clause, ...]) -> str:
-        return f"({' AND '.join(map(self._clause, clauses))})"
+        # DynamoDB refuses redundant parentheses.
+        tests = list(map(self._clause, clauses))
+        return tests[0] if len(tests) == 1 else f"({' AND '.join(tests)})"
 
     def _name(self, path: Path) -> str:
         parts = (path,) if isinstance(path, str) else path

@@ -230,7 +230,9 @@ class RunContext(JobContext):
     def _ending(self, attempt: Try, options: StepOptions, text: str) -> Callable[[], Any]:
         return lambda: self.run.end_step(attempt, options, text)
 
-    def _failing(self, attempt: Try, options: StepOptions, error: Exception) -> Callable[[], Any]:
+    def _failing(
+        self, attempt: Try, options: StepOptions, error: Exception, *, in_place: bool = True
+    ) -> Callable[[], Any]:
         info = ErrorInfo(
             type=type(error).__name__,
             message=_message_of(error),
@@ -244,7 +246,7 @@ class RunContext(JobContext):
             policy=options.policy_for(error),
             delay=None if wish is None else wish.wait,
             counts=not isinstance(error, Snooze),
-            fits=self._fits(options),
+            fits=in_place and self._fits(options),
         )
 
     def _call(
@@ -497,7 +499,8 @@ class RunContext(JobContext):
         error = StepTimeout(
             f"The step ran longer than its limit of {step.options.timeout_seconds:g} s."
         )
-        answer = self.state.ask(self._failing(step.attempt, step.options, error))
+        failing = self._failing(step.attempt, step.options, error, in_place=False)
+        answer = self.state.ask(failing)
         # What the function does from now on finds the attempt recorded, and is refused.
         self._unwind(answer if isinstance(answer, (ErrorInfo, Lost)) else NOW)
         unwound = self.unwound_as()

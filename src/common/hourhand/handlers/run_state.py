@@ -26,13 +26,13 @@ class StepKeyPlaceholder:
     def __repr__(self) -> str:
         return "<ctx.step_key>"
 
-    def __str__(self) -> str:
+    def _refuse(self, *_: object) -> Any:
         raise NoStepKey(
             "ctx.step_key is known inside a step. Outside, hand it to ctx.step as an argument of "
             "the function."
         )
 
-    __format__ = __bytes__ = __hash__ = __eq__ = __add__ = __radd__ = __str__  # type: ignore[assignment]
+    __str__ = __format__ = __bytes__ = __hash__ = __eq__ = __add__ = __radd__ = _refuse
 
 
 STEP_KEY = StepKeyPlaceholder()
