@@ -11,6 +11,7 @@ import typer
 
 from hourhand.cli.audit import audit
 from hourhand.cli.calendars.commands import calendars
+from hourhand.cli.check.command import check
 from hourhand.cli.config.commands import config
 from hourhand.cli.console import console
 from hourhand.cli.contexts.commands import context
@@ -164,6 +165,7 @@ def demo(quick: QuickOption = False, port: PortOption = 0, json: JsonOption = Fa
 
 
 app.command(rich_help_panel=START)(init)
+app.command(rich_help_panel=START)(check)
 app.add_typer(jobs, rich_help_panel=WORK)
 app.add_typer(schedules, rich_help_panel=WORK)
 app.add_typer(calendars, rich_help_panel=WORK)

@@ -1,0 +1,1 @@
+"""``hourhand check``: warns about durable handlers whose replays may differ."""
