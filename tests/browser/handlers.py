@@ -6,7 +6,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from hourhand import Concurrency, JobContext, NotRetryable, Rate, Retry, job
+from hourhand import Concurrency, JobContext, NotRetryable, Rate, Retry, RunContext, job
 
 LOOK_SECONDS = 0.02
 
@@ -88,6 +88,22 @@ def import_nightly(ctx: JobContext, payload: Any) -> None:
 @job("call-bank", limits=[Rate(1, per=3600, burst=1, name="bank")])
 def call_bank(ctx: JobContext, payload: Any) -> None:
     """Succeed, once an hour."""
+
+
+@job("approve-order", durable=True)
+def approve_order(ctx: RunContext, payload: Any) -> Any:
+    """Charge, wait for an approval, ship."""
+    ctx.step("charge", dict, charged=payload["cents"])
+    ctx.step("card", str, "4111", private=True)
+    approval = ctx.wait_for("approved", timeout=3600, default=None)
+    ctx.step("ship", _ship, payload, retry=Retry(max_attempts=1))
+    return approval
+
+
+def _ship(payload: Any) -> str:
+    if payload.get("breaks"):
+        raise ConnectionError("There is no courier.")
+    return "shipped"
 
 
 def _run(ctx: JobContext, payload: Any) -> str:

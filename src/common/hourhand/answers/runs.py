@@ -16,9 +16,10 @@ class Step(Answered):
     path: Annotated[str, "The name of the call within the run."]
     kind: Annotated[str, "`step`, `wait`, `callback`, `iterate` or `version`. A sleep is a `wait`."]
     status: Annotated[str, "`running`, `retrying`, `succeeded`, `failed` or `waiting`."]
+    signal: Annotated[str | None, "Of a wait for a signal: its name."]
     started_at: datetime | None
     finished_at: datetime | None
-    until: Annotated[datetime | None, "When a wait times out, or a retry is due."]
+    until: Annotated[datetime | None, "When a sleep ends, a wait times out, or a retry is due."]
     attempts: Annotated[int, "The tries of a step so far; the saves of an `iterate`."]
     result: Annotated[Any, "Null also where it is private, or larger than 4 KB."]
     error: ErrorSummary | None

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from hourhand.domain.durable.calls import RunEnds
-from hourhand.domain.durable.records import KIND_NAMES, Record, RecordKind, RecordOutcome, sleeps
+from hourhand.domain.durable.records import (
+    KIND_NAMES,
+    SIGNAL,
+    Record,
+    RecordKind,
+    RecordOutcome,
+    sleeps,
+)
 from hourhand.domain.errors import NotFound, WrongState
 from hourhand.domain.ids import content_hash
 from hourhand.domain.jobs.job import ErrorInfo, Job
@@ -40,6 +47,7 @@ class StepView:
     path: str
     kind: str
     status: str
+    signal: str | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
     until: datetime | None = None
@@ -119,6 +127,8 @@ def _step(record: Record, now: datetime) -> StepView:
     status = _STATUSES[record.outcome]
     if sleeps(record) and (record.until_ms or 0) <= to_ms(now):
         status = "succeeded"
+    if record.kind is RecordKind.CURSOR and record.outcome is RecordOutcome.WAITING:
+        status = "running"
     is_failure = record.outcome in {RecordOutcome.FAILED, RecordOutcome.RETRYING}
     error = record.error if is_failure else None
     if record.outcome is RecordOutcome.TIMED_OUT:
@@ -128,6 +138,7 @@ def _step(record: Record, now: datetime) -> StepView:
         path=record.path,
         kind=KIND_NAMES[record.kind],
         status=status,
+        signal=record.waits_for.removeprefix(SIGNAL) if _is_signal_wait(record) else None,
         started_at=_time(record.began_ms),
         finished_at=_time(record.ended_ms),
         until=_time(record.until_ms),
@@ -146,7 +157,13 @@ def _awaited(job: Job, records: Sequence[Record]) -> list[StepView]:
         return []
     if any(r.outcome is RecordOutcome.WAITING and r.waits_for[1:] == waiting.name for r in records):
         return []
-    return [StepView(path=waiting.name, kind="wait", status="waiting", started_at=waiting.since)]
+    name = waiting.name
+    since = waiting.since
+    return [StepView(path=name, kind="wait", status="waiting", signal=name, started_at=since)]
+
+
+def _is_signal_wait(record: Record) -> bool:
+    return record.kind is RecordKind.WAIT and not sleeps(record)
 
 
 def _time(ms: int | None) -> datetime | None:

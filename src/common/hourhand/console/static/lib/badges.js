@@ -14,6 +14,8 @@ const TONES = {
   TIMED_OUT: "bad",
   LOST: "bad",
   SNOOZED: "neutral",
+  SUSPENDED: "neutral",
+  RESTARTED: "neutral",
 };
 
 const SHAPES = {
@@ -32,7 +34,7 @@ const SHAPES = {
 const SHAPE_OF = {
   PENDING: "clock", ENQUEUED: "queue", RUNNING: "play", RETRYING: "again", SUCCEEDED: "check",
   DEAD: "cross", CANCELLED: "slash", EXPIRED: "sand", FAILED: "cross", TIMED_OUT: "sand",
-  LOST: "question", SNOOZED: "clock",
+  LOST: "question", SNOOZED: "clock", SUSPENDED: "pause", RESTARTED: "again",
 };
 
 /** A badge of any kind. `tone`: good, bad, warning, active, neutral, quiet; `shape`: of SHAPES. */

@@ -13,6 +13,7 @@ import { Attempts } from "./job_attempts.js";
 import { JobFacts } from "./job_facts.js";
 import { History } from "./job_history.js";
 import { Logs } from "./job_logs.js";
+import { Run, useIsRun } from "./job_run.js";
 import { Timeline } from "./job_timeline.js";
 import { KeptSlots, WaitBadge, WaitNotice } from "./job_wait.js";
 
@@ -65,6 +66,7 @@ function NoSuchJob({ id }) {
 }
 
 function Whole({ job, history }) {
+  const isRun = useIsRun(job);
   const hasProgress = job.progress && job.status !== "SUCCEEDED";
   return html`<p class="sr-only" role="status">${stateWords(job)}</p>
     <${WaitNotice} job=${job} events=${history.events} />
@@ -73,7 +75,8 @@ function Whole({ job, history }) {
     ${job.error && html`<${Failure} error=${job.error} status=${job.status} />`}
     ${job.discarded_at && html`<${Discarded} job=${job} />`}
     <${JobFacts} job=${job} />
-    <${Timeline} job=${job} events=${history.events} />
+    ${isRun ? html`<${Run} key=${job.id} job=${job} isOpen=${!ENDED.includes(job.status)} />`
+      : html`<${Timeline} job=${job} events=${history.events} />`}
     <div class="job-columns">
       <${Content} title="Payload" value=${job.payload} isOmitted=${job.omitted?.includes("payload")} />
       <${Content} title="Result" value=${job.result} isOmitted=${job.omitted?.includes("result")}

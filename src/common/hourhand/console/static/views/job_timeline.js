@@ -40,11 +40,19 @@ function spanOf(job, attempts, events, now) {
   return { start, end: Math.max(...ends, start + 1) };
 }
 
+/** A bar from `start` to `end`, in milliseconds; one that is too short to be seen is made visible. */
+export function Bar({ span, start, end, tone, title }) {
+  const left = Math.min(percentAt(start, span), 100 - LEAST_PERCENT);
+  const width = Math.max(percentAt(end, span) - left, LEAST_PERCENT);
+  return html`<span class=${`timeline-bar bar-${tone}`} style=${{ left: `${left}%`, width: `${width}%` }} title=${title}></span>`;
+}
+
 function percentAt(instant, { start, end }) {
   return (100 * (Math.min(Math.max(instant, start), end) - start)) / (end - start);
 }
 
-function Axis({ span }) {
+/** The axis of a timeline, with its times. */
+export function Axis({ span }) {
   const length = span.end - span.start;
   const name = length > DAY_MILLISECONDS ? localMinute : localClock;
   const at = (index) => span.start + (length * index) / TICKS;
@@ -58,14 +66,11 @@ function Row({ attempt, span, now }) {
   const { number, outcome, started_at: begun, finished_at: ended } = attempt;
   const start = Date.parse(begun ?? ended);
   const end = ended ? Date.parse(ended) : now;
-  const left = Math.min(percentAt(start, span), 100 - LEAST_PERCENT);
-  const width = Math.max(percentAt(end, span) - left, LEAST_PERCENT);
   const words = `${statusWord(outcome ?? "RUNNING")}, ${begun ? duration(end - start) : "start unknown"}`;
   return html`<li>
     <span class="timeline-name">#${number} <span class="muted">${words}</span></span>
     <span class="timeline-track">
-      <span class=${`timeline-bar bar-${statusTone(outcome)}`} style=${{ left: `${left}%`, width: `${width}%` }}
-        title=${`${local(begun ?? ended)}: ${words}`}></span>
+      <${Bar} span=${span} start=${start} end=${end} tone=${statusTone(outcome)} title=${`${local(begun ?? ended)}: ${words}`} />
     </span>
   </li>`;
 }

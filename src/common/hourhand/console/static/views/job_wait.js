@@ -11,9 +11,13 @@ import { isWholeKey } from "./limit_words.js";
 /** The reason of the event with which a job gets the start time of a rate. */
 const RATE_REASON = /^the rate of .+ is reached$/;
 
-/** Return what a job waits for: "pause", "limit", "schedule", "other" (a kind of wait that the console does not know), or null. */
+/** What a durable run waits for, by the kind of its wait. */
+const RUN_WORDS = { time: "the end of a sleep or of a retry's delay", signal: "a signal", callback: "a callback" };
+
+/** Return what a job waits for: "pause", "limit", "schedule", "run" (a call of a durable run), "other" (a kind of wait that the console does not know), or null. */
 export function waitOf({ handler, waits_for: waits }) {
   if (!waits) return null;
+  if (waits.kind in RUN_WORDS) return "run";
   if (waits.limit === `${handler}.pause`) return "pause";
   if (waits.kind !== "slot") return "other";
   return waits.limit === null ? "schedule" : "limit";
@@ -40,9 +44,9 @@ export function WaitBadge({ job }) {
 export function WaitLine({ job }) {
   const wait = waitOf(job);
   if (!wait || wait === "pause") return null;
-  const { limit, since } = job.waits_for;
+  const { limit, since, name } = job.waits_for;
   return html`<span class="small muted wait-line">${wait === "limit"
-    ? html`<a href=${address(["limits", limit])}><bdi>${visible(limit)}</bdi></a>, ` : wait === "schedule" ? "its schedule, " : ""}
+    ? html`<a href=${address(["limits", limit])}><bdi>${visible(limit)}</bdi></a>, ` : wait === "schedule" ? "its schedule, " : name ? html`<bdi>${visible(name)}</bdi>, ` : ""}
     ${since && html`<${Time} at=${since} />`}</span>`;
 }
 
@@ -53,7 +57,7 @@ export function WaitNotice({ job, events }) {
   return html`${WAITING.includes(job.status) && html`<${HandlerPauseNotice} name=${job.handler}>
       This job does not start before.${wait === "pause" && job.waits_for.position !== null && html` <${Place} waits=${job.waits_for} />`}<//>`}
     ${wait && wait !== "pause" && html`<p class="notice pause-notice">
-      <${Sentence} job=${job} wait=${wait} /> <${Place} waits=${job.waits_for} /></p>`}
+      <${Sentence} job=${job} wait=${wait} /> ${wait !== "run" && html`<${Place} waits=${job.waits_for} />`}</p>`}
     ${rate && html`<p class="notice pause-notice">
       ${sentence(visible(rate))} The job starts <${Time} at=${job.due_at} form="both" />.</p>`}`;
 }
@@ -68,11 +72,15 @@ export function KeptSlots({ job: { handler, status } }) {
 }
 
 function Sentence({ job, wait }) {
-  const { limit, key, since, kind, max_running: most } = job.waits_for;
+  const { limit, key, since, kind, name, max_running: most } = job.waits_for;
   const from = since && html` since <${Time} at=${since} form="both" />`;
   const running = most == null ? "" : most === 0 ? " No job may start there now." : ` At most ${counted(most, "job")} ${most === 1 ? "runs" : "run"} there at a time.`;
   if (wait === "schedule") {
     return html`This job waits for a slot of its schedule${job.schedule_id && html` <a href=${address(["schedules", job.schedule_id])}><bdi>${visible(job.schedule_id)}</bdi></a>`}${from}.${running}`;
+  }
+  if (wait === "run") {
+    const what = name ? html`${RUN_WORDS[kind]}, <bdi class="mono">${visible(name)}</bdi>` : "several calls";
+    return html`This run waits for ${what}${from}. It has no worker and no message meanwhile.`;
   }
   if (wait === "other") return html`This job waits for: ${visible(kind)}${from}.`;
   const place = address(["limits", limit], { key: key !== null && isWholeKey(key) ? key : "" });
@@ -86,8 +94,8 @@ function Place({ waits: { position } }) {
   return html`<span>It is at position <strong>${count(position)}</strong>: ${before === 0 ? "the next one" : `${counted(before, "job")} ${before === 1 ? "is" : "are"} before it`}.</span>`;
 }
 
-function titleOf({ waits_for: { limit, kind } }, wait) {
-  return { limit: `It waits for a slot of ${limit}`, schedule: "It waits for a slot of its schedule" }[wait] ?? `It waits for: ${kind}`;
+function titleOf({ waits_for: { limit, kind, name } }, wait) {
+  return { run: `It waits for ${RUN_WORDS[kind]}${name ? `, ${name}` : ""}`, limit: `It waits for a slot of ${limit}`, schedule: "It waits for a slot of its schedule" }[wait] ?? `It waits for: ${kind}`;
 }
 
 function sentence(words) {

@@ -1,0 +1,182 @@
+// A durable run: its invocations and the calls of its handler on one time axis, and the signals that it waits for.
+import { html, useState } from "../lib/html.js";
+import { get, request } from "../lib/api.js";
+import {
+  Badge, Dialog, ErrorState, JsonEditor, JsonView, Loading, StatusBadge, statusTone, Time, toast,
+} from "../lib/components.js";
+import { count, counted, duration, visible } from "../lib/format.js";
+import { useHandler } from "../lib/handlers.js";
+import { jsonFault } from "../lib/json_fault.js";
+import { useNow, usePolled, useReachable } from "../lib/live.js";
+import { Axis, Bar } from "./job_timeline.js";
+
+const STEPS_A_PAGE = 100;
+const OPEN_MILLISECONDS = 2000;
+const MOST_ATTEMPTS = 200;
+const OF_RUNS = ["time", "signal", "callback"];
+
+/** Return whether a job is a durable run: what it waits for says so, or its handler. */
+export function useIsRun(job) {
+  const handler = useHandler(job.handler);
+  return OF_RUNS.includes(job.waits_for?.kind) || (handler?.run_timeout_seconds ?? null) !== null;
+}
+
+/** Show the calls of a run. `isOpen`: it has not ended, so that its calls are read again. */
+export function Run({ job, isOpen }) {
+  const [pages, setPages] = useState(1);
+  const [signal, setSignal] = useState(null);
+  const isReachable = useReachable();
+  const { data, error, isLoading, refresh } = usePolled(
+    (ending) => readSteps(job.id, pages, ending), `steps of ${job.id}, ${pages}, ${job.status}`,
+    { everyMilliseconds: isOpen ? OPEN_MILLISECONDS : 0 },
+  );
+  const close = (isSent) => {
+    setSignal(null);
+    if (isSent) refresh();
+  };
+  return html`<section class="card run" aria-label="Steps">
+    <div class="card-header"><h2>Steps</h2>
+      <span class="muted small">${data && summaryWords(data.summary)}</span></div>
+    <div class="card-body timeline">
+      <${ErrorState} error=${error} isInline onRetry=${refresh} />
+      ${isLoading && !data && html`<${Loading} rows=${3} />`}
+      ${data && data.steps.length === 0 && html`<p class="muted">The run has recorded no call yet.</p>`}
+      ${data && data.steps.length > 0 && html`<${Calls} job=${job} steps=${data.steps}
+        onSignal=${isOpen && isReachable ? setSignal : null} />`}
+      ${data?.next_cursor && html`<p class="log-more"><button type="button" class="button button-small"
+        onClick=${() => setPages(pages + 1)}>Show ${count(STEPS_A_PAGE)} more steps</button></p>`}
+    </div>
+  </section>
+    ${signal && html`<${SignalDialog} job=${job} name=${signal} onClose=${close} />`}`;
+}
+
+/** Read the first `pages` pages of steps. */
+async function readSteps(jobId, pages, signal) {
+  const steps = [];
+  let page = { next_cursor: null, summary: {} };
+  for (let read = 0; read < pages; read += 1) {
+    const query = { limit: STEPS_A_PAGE, ...(page.next_cursor && { cursor: page.next_cursor }) };
+    page = await get(["jobs", jobId, "steps"], { query, signal, exactFields: ["result"] });
+    steps.push(...page.steps);
+    if (!page.next_cursor) break;
+  }
+  return { steps, summary: page.summary, next_cursor: page.next_cursor };
+}
+
+function Calls({ job, steps, onSignal }) {
+  const now = useNow();
+  const invocations = job.attempts.filter(({ started_at: begun }) => begun).slice(-MOST_ATTEMPTS);
+  const span = spanOf(invocations, steps, now);
+  return html`<${Axis} span=${span} />
+    <ol>
+      <li class="run-invocations">
+        <span class="timeline-name">${counted(job.attempts.length, "invocation")}</span>
+        <span class="timeline-track">${invocations.map(({ started_at: begun, finished_at: ended, outcome }) => html`<${Bar} key=${begun}
+          span=${span} start=${Date.parse(begun)} end=${ended ? Date.parse(ended) : now} tone=${statusTone(outcome)} />`)}</span>
+      </li>
+      ${steps.map((step) => html`<${Call} key=${`${step.kind} ${step.path}`} step=${step} span=${span} now=${now} onSignal=${onSignal} />`)}
+    </ol>`;
+}
+
+function Call({ step, span, now, onSignal }) {
+  const { path, status, started_at: begun, finished_at: ended, until, signal } = step;
+  const start = begun && Date.parse(begun);
+  const end = endOf(step, now);
+  const isWaiting = status === "waiting" && signal;
+  return html`<li class="run-call">
+    <details class="fold">
+      <summary>
+        <span class="timeline-name"><bdi>${visible(path)}</bdi> <span class="muted">${kindWord(step)}</span></span>
+        <span class="timeline-track">${start && html`<${Bar} span=${span} start=${start} end=${end} tone=${toneOf(status)} />`}</span>
+        <span class="run-status"><${CallBadge} status=${status} />
+          <span class="muted small">${start ? duration(end - start) : ""}</span></span>
+      </summary>
+      <${Details} step=${step} />
+    </details>
+    ${isWaiting && onSignal && html`<button type="button" class="button button-small button-primary" onClick=${() => onSignal(signal)}>
+      Send ${visible(signal)} …</button>`}
+    ${status === "waiting" && until && !ended && html`<span class="muted small">until <${Time} at=${until} /></span>`}
+  </li>`;
+}
+
+function CallBadge({ status }) {
+  if (status === "waiting") return html`<${Badge} tone="warning" shape="queue">Waiting<//>`;
+  return html`<${StatusBadge} status=${status.toUpperCase()} />`;
+}
+
+/** What a call returned or raised, and when. */
+function Details({ step }) {
+  const { started_at: begun, finished_at: ended, until, attempts, result, error, compensates } = step;
+  return html`<div class="run-details">
+    <p class="muted small">${begun && html`Began <${Time} at=${begun} form="both" />. `}${ended && html`Ended <${Time} at=${ended} form="both" />. `}
+      ${!ended && until && html`Until <${Time} at=${until} form="both" />. `}
+      ${attempts > 0 && `${counted(attempts, step.kind === "iterate" ? "save" : "try", step.kind === "iterate" ? "saves" : "tries")}. `}
+      ${compensates && "Reversed if the run fails."}</p>
+    ${error && html`<p><code class="text-bad">${visible(error.type)}</code> <bdi>${visible(error.message)}</bdi></p>`}
+    ${step.private && html`<p class="muted">The result is private.</p>`}
+    ${!step.private && !error && step.status === "succeeded" && html`<${JsonView} value=${result} label="the result" />`}
+  </div>`;
+}
+
+/** Send a signal, with a payload; it has an ID of its own, so that a second click changes nothing. */
+function SignalDialog({ job, name, onClose }) {
+  const [id] = useState(() => crypto.randomUUID());
+  const [payload, setPayload] = useState("null");
+  const [error, setError] = useState(null);
+  const [isBusy, setBusy] = useState(false);
+  const send = async (event) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(null);
+    try {
+      const bodyText = `{"id": ${JSON.stringify(id)}, "payload": ${payload}}`;
+      await request("POST", ["jobs", job.id, "signals", name], { bodyText });
+      toast(`Signal ${name} sent.`);
+      onClose(true);
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+    }
+  };
+  return html`<${Dialog} title=${`Send the signal ${visible(name)}`} isBusy=${isBusy} onClose=${() => onClose(false)}>
+    <form onSubmit=${send}>
+      <p>The run continues with this payload as the result of its wait.</p>
+      <${JsonEditor} label="Payload" text=${payload} onChange=${setPayload} error=${error?.of?.("payload")} />
+      <${ErrorState} error=${error} isInline />
+      <div class="dialog-actions">
+        <button type="button" class="button" disabled=${isBusy} onClick=${() => onClose(false)}>Back</button>
+        <button type="submit" class="button button-primary" disabled=${isBusy || jsonFault(payload) !== null}>Send signal</button>
+      </div>
+    </form>
+  <//>`;
+}
+
+function spanOf(invocations, steps, now) {
+  const starts = [...invocations, ...steps].flatMap(({ started_at: begun }) => (begun ? [Date.parse(begun)] : []));
+  const start = starts.length > 0 ? Math.min(...starts) : now;
+  const ends = [
+    ...invocations.map(({ finished_at: ended }) => (ended ? Date.parse(ended) : now)),
+    ...steps.filter(({ started_at: begun }) => begun).map((step) => endOf(step, now)),
+  ];
+  return { start, end: Math.max(start + 1, ...ends) };
+}
+
+/** Return when a call ended; of one that goes on: now. A sleep that is over ended at its time. */
+function endOf({ finished_at: ended, until, status }, now) {
+  if (ended) return Date.parse(ended);
+  return status === "succeeded" && until ? Math.min(Date.parse(until), now) : now;
+}
+
+function kindWord({ kind, signal }) {
+  if (kind === "wait") return signal ? "signal" : "sleep";
+  return kind === "step" ? "" : kind;
+}
+
+function toneOf(status) {
+  return status === "waiting" ? "warning" : statusTone(status.toUpperCase());
+}
+
+function summaryWords(summary) {
+  const words = Object.entries(summary).map(([status, number]) => `${count(number)} ${status}`);
+  return words.join(", ");
+}

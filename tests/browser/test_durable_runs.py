@@ -1,0 +1,80 @@
+"""The page of a durable run: its calls on a time axis, and a button for the signal it waits for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.browser.harness import Cloud
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+
+def waiting_run(cloud: Cloud, **payload: Any) -> str:
+    """Submit a run, and return its id once it waits for its approval."""
+    job_id = cloud.submit("approve-order", {"cents": 900, **payload})
+    cloud.wait(lambda: cloud.job(job_id)["waits_for"])
+    return job_id
+
+
+def steps_of(page: Page, job_id: str) -> Locator:
+    page.goto(f"/console/jobs/{job_id}")
+    steps = page.get_by_role("region", name="Steps")
+    steps.get_by_text("charge", exact=True).wait_for()
+    return steps
+
+
+def approve(page: Page, payload: str) -> None:
+    page.get_by_role("button", name="Send approved …").click()
+    dialog = page.get_by_role("dialog", name="Send the signal approved")
+    dialog.get_by_label("Payload").fill(payload)
+    dialog.get_by_role("button", name="Send signal").click()
+    dialog.wait_for(state="detached")
+
+
+def test_a_person_approves_a_run_that_waits(page: Page, cloud: Cloud) -> None:
+    job_id = waiting_run(cloud)
+    steps = steps_of(page, job_id)
+    page.get_by_text("This run waits for a signal, approved").wait_for()
+    steps.get_by_text("2 succeeded, 1 waiting").wait_for()
+    assert steps.get_by_role("listitem").count() == 4
+    approve(page, '{"by": "Ann"}')
+    cloud.reach(job_id, "SUCCEEDED")
+    steps.get_by_text("4 succeeded").wait_for()
+    assert page.get_by_role("button", name="Send approved …").count() == 0
+    steps.get_by_text("2 invocations").wait_for()
+    steps.locator("summary").filter(has_text="approved").click()
+    steps.get_by_text("Ann").wait_for()
+    assert cloud.job(job_id)["result"] == {"by": "Ann"}
+
+
+def test_a_payload_that_is_no_json_cannot_be_sent(page: Page, cloud: Cloud) -> None:
+    steps_of(page, waiting_run(cloud))
+    page.get_by_role("button", name="Send approved …").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Payload").fill("{")
+    assert dialog.get_by_role("button", name="Send signal").is_disabled()
+    dialog.get_by_role("button", name="Back").click()
+    dialog.wait_for(state="detached")
+
+
+def test_a_failed_step_shows_its_error_and_a_private_result_is_not_shown(
+    page: Page, cloud: Cloud
+) -> None:
+    job_id = waiting_run(cloud, breaks=True)
+    steps = steps_of(page, job_id)
+    approve(page, "true")
+    cloud.reach(job_id, "DEAD")
+    steps.locator("summary").filter(has_text="ship").click()
+    steps.get_by_text("There is no courier.").wait_for()
+    steps.locator("summary").filter(has_text="card").click()
+    steps.get_by_text("The result is private.").wait_for()
+    assert "4111" not in steps.inner_text()
+
+
+def test_the_page_of_another_job_has_no_steps(page: Page, cloud: Cloud) -> None:
+    job_id = cloud.submit("greet", {})
+    cloud.reach(job_id, "SUCCEEDED")
+    page.goto(f"/console/jobs/{job_id}")
+    page.get_by_role("region", name="Timeline").wait_for()
+    assert page.get_by_role("region", name="Steps").count() == 0
