@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from hourhand import Concurrency
+from hourhand import Concurrency, RunContext
 from hourhand.api.app import ROUTES
 from hourhand.api.openapi import openapi_document
 from hourhand.aws.clock import SystemClock
@@ -86,6 +86,7 @@ def installation() -> Installation:
     handlers.add("greet", greet)
     handlers.add("break", break_down)
     handlers.add("keep", break_down, limits=(Concurrency(1, holds="success"),))
+    handlers.add("order", order, run_timeout_seconds=3_600)
     live, clock = LiveHandlers(handlers), MemoryClock(SystemClock().now())
     runner = InlineRunner(live, clock)
     return Installation(clock, live, runner, after_each=lambda: None, logs=runner.logs)
@@ -94,6 +95,14 @@ def installation() -> Installation:
 def greet(context: JobContext, payload: Any) -> Any:
     context.logger.info("Greeted.")
     return {"greeted": payload["name"]} if payload else None
+
+
+def order(context: RunContext) -> Any:
+    first = context.callback("paid")
+    context.step("charge", lambda: first.token)
+    second = context.callback("shipped")
+    context.step("send", lambda: second.token)
+    return [context.wait_for("approved"), first.result(), second.result()]
 
 
 def break_down(_context: JobContext) -> None:

@@ -155,6 +155,36 @@ def operate_on_many(api: Generated) -> None:
     assert [error.field for error in problem.errors] == ["all"]
 
 
+def follow_a_run(api: Generated) -> None:
+    body = api.models.JobSubmission.from_dict({"handler": "order", "id": "run"})
+    api.call("jobs", "post_jobs", body=body, status=201)
+    for _ in range(10):
+        page = api.call("runs", "get_jobs_one_steps", "run")
+        if len(page.steps) == 5:
+            break
+    steps = {step.path: step for step in page.steps}
+    assert set(steps) == {"paid", "charge", "shipped", "send", "approved"}
+    assert (steps["approved"].status, steps["approved"].signal) == ("waiting", "approved")
+
+    approval = api.models.SignalInput(payload="yes", id="1")
+    assert api.call("runs", "post_jobs_one_signals_one", "run", "approved", body=approval).accepted
+    paid, shipped = steps["charge"].result, steps["send"].result
+    result = api.models.CallbackResult(result=7)
+    assert api.call("runs", "post_callbacks_one_heartbeat", paid).accepted
+    assert api.call("runs", "post_callbacks_one_succeed", paid, body=result).accepted
+    failure = api.models.CallbackFailure.from_dict({"error": {"type": "Lost", "message": "gone"}})
+    assert api.call("runs", "post_callbacks_one_fail", shipped, body=failure).accepted
+    ended = api.ended("run")
+    assert (ended.status.value, ended.error.type_) == ("DEAD", "CallbackFailed")
+    journal = api.call("runs", "get_jobs_one_journal", "run")
+    assert {"charge", "approved"} <= {record.path for record in journal.records}
+
+    dry = api.models.RedriveInput.from_dict({"from": ["charge"], "dry_run": True})
+    plan = api.call("jobs", "post_jobs_one_redrive", "run", body=dry)
+    assert isinstance(plan, api.models.RedrivePlan)
+    assert plan.reset == ["charge"]
+
+
 def limit_jobs(api: Generated) -> None:
     body = api.job(id="keeper", handler="keep")
     api.call("jobs", "post_jobs", body=body, status=201)
@@ -254,7 +284,7 @@ def look_at_the_system(api: Generated) -> None:
     assert api.call("system", "post_resweep", body=asked(since=since)).state.value == "requested"
     assert api.call("system", "get_resweep").since is not None
     handlers = api.call("system", "get_handlers").handlers
-    assert {handler.name for handler in handlers} == {"break", "greet", "keep"}
+    assert {handler.name for handler in handlers} == {"break", "greet", "keep", "order"}
     assert api.call("system", "get_handlers_one", "greet").name == "greet"
     assert api.call("system", "get_health").status == "ok"
     events = api.call("audit", "get_audit", caller="local", limit=200).events
@@ -281,6 +311,7 @@ CALLS = (
     submit_many,
     operate_on_one,
     operate_on_many,
+    follow_a_run,
     limit_jobs,
     keep_calendars,
     keep_schedules,

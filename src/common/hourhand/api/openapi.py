@@ -128,8 +128,9 @@ def _query_parameters(model: type[BaseModel] | None) -> list[dict[str, Any]]:
 
 def _answer(status: int, description: Description) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": _REASONS[status]}
-    if description.answer is not None:
-        schema = {"$ref": REFERENCE + description.answer.__name__}
+    shapes = [{"$ref": REFERENCE + one.__name__} for one in description.answers]
+    if shapes:
+        schema = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
         answer["content"] = {"application/json": {"schema": schema}}
     if description.has_location:
         answer["headers"] = {"Location": {"schema": {"type": "string"}}}
@@ -151,7 +152,7 @@ def _failure(status: int) -> dict[str, Any]:
 def _schemas() -> dict[str, Any]:
     requests: set[type[BaseModel]] = {JobSubmission}
     requests |= {d.body for d in DESCRIPTIONS.values() if d.body is not None}
-    answers = [d.answer for d in DESCRIPTIONS.values() if d.answer is not None]
+    answers = [answer for d in DESCRIPTIONS.values() for answer in d.answers]
     _, definitions = models_json_schema(
         [(model, "validation") for model in requests],
         ref_template=REFERENCE + "{model}",

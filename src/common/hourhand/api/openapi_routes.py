@@ -44,17 +44,26 @@ _BODY_FAILS = (400, 413, 415, 422)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Description:
-    """What the document says of one route. ``answer`` absent: it answers without a body."""
+    """What the document says of one route. ``answer`` absent: it answers without a body.
+
+    ``dry_answer``: what it answers to a ``dry_run``.
+    """
 
     summary: str
     tag: str
     answer: type[Answered] | None
+    dry_answer: type[Answered] | None = None
     body: type[BaseModel] | None = None
     needs_body: bool = True
     query: type[BaseModel] | None = None
     statuses: tuple[int, ...] = (200,)
     fails: tuple[int, ...] = ()
     has_location: bool = False
+
+    @property
+    def answers(self) -> list[type[Answered]]:
+        """The shapes that its answers may have."""
+        return [one for one in (self.answer, self.dry_answer) if one is not None]
 
     @property
     def failures(self) -> list[int]:
@@ -131,6 +140,7 @@ _JOBS: Mapping[tuple[str, str], Description] = {
         "or `fresh`. A `dry_run` answers which calls would run again",
         body=RedriveInput,
         needs_body=False,
+        dry_answer=runs.RedrivePlan,
         **_ON_ONE_JOB,
     ),
     ("POST", "/v1/jobs/{id}/signals/{name}"): Description(
