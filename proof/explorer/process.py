@@ -152,6 +152,10 @@ class HonestPulse:
         """See the port `Pulse`."""
         return self.pulse.take_start(name, cost, longest)
 
+    def keep_cursor(self, text: str) -> None:
+        """See the port `Pulse`."""
+        self.pulse.keep_cursor(text)
+
 
 class TellingRunner:
     """Runs a handler; its start and its end are calls, and so is each of its heartbeats.

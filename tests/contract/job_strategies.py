@@ -164,6 +164,7 @@ def jobs(draw: st.DrawFn) -> Job:
             tenant=maybe(words),
             tags=st.dictionaries(words, texts, max_size=4),
             result=maybe(contents),
+            cursor=maybe(words),
             progress=maybe(
                 st.builds(Progress, done=amounts, total=maybe(amounts), message=maybe(texts))
             ),

@@ -364,6 +364,22 @@ CASES = (
         leaves_a_trace=False,
     ),
     MoveCase(
+        name="heartbeat with a cursor",
+        function=transitions.heartbeat,
+        status=JobStatus.RUNNING,
+        build=make.heartbeat(None, cursor='{"row":7}'),
+        breaks=BEATING,
+        leaves_a_trace=False,
+    ),
+    MoveCase(
+        name="complete with a cursor",
+        function=transitions.complete,
+        status=JobStatus.RUNNING,
+        build=make.complete(make_content('{"sent": true}')),
+        given=lambda now: {"cursor": "7"},
+        breaks=OWNED,
+    ),
+    MoveCase(
         name="complete",
         function=transitions.complete,
         status=JobStatus.RUNNING,

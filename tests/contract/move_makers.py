@@ -67,9 +67,9 @@ def recover(after: timedelta) -> Build:
     )
 
 
-def heartbeat(progress: Progress | None) -> Build:
+def heartbeat(progress: Progress | None, cursor: str | None = None) -> Build:
     return lambda job, now: transitions.heartbeat(
-        job, lease_until=now + 15 * SECOND + LEASE, progress=progress
+        job, lease_until=now + 15 * SECOND + LEASE, progress=progress, cursor=cursor
     )
 
 
@@ -105,7 +105,12 @@ def hand_back(job: Job, now: datetime) -> Transition:
 
 def die(job: Job, now: datetime) -> Transition:
     return transitions.die(
-        job, now=now + SECOND, actor=ACTOR, outcome=Outcome.TIMED_OUT, reason="Timeout: 300 s"
+        job,
+        now=now + SECOND,
+        actor=ACTOR,
+        outcome=Outcome.TIMED_OUT,
+        reason="Timeout: 300 s",
+        sets={"cursor": "7"},
     )
 
 

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 
-from hourhand.domain.durable.calls import Failure, StepOptions, Suspension, TimedOut, Try, Value
+import pytest
+
+from hourhand.domain.durable.calls import (
+    Failure,
+    Place,
+    RunLost,
+    StepOptions,
+    Suspension,
+    TimedOut,
+    Try,
+    Value,
+)
 from hourhand.domain.durable.records import (
     INLINE_BYTES,
     Record,
@@ -203,12 +214,14 @@ def test_a_callback_is_stored_with_its_secret_and_times_out(side_item_store: Sid
 def test_cursors_and_versions_are_stored(side_item_store: SideItemStore) -> None:
     rig = Rig(side_item_store)
     run = rig.open(1)
-    run.save_cursor("rows", "100")
-    run.save_cursor("rows", "200")
+    run.save_place("rows", Place("100"))
+    run.save_place("rows", Place("200"))
     assert run.version("new-way") == 1
     replay = rig.open(2)
-    assert (replay.cursor("rows"), replay.version("new-way")) == ("200", 1)
-    replay.save_cursor("rows", "300")
+    assert (replay.place("rows"), replay.version("new-way")) == (Place("200"), 1)
+    replay.save_place("rows", Place("300", is_done=True))
+    with pytest.raises(RunLost):
+        rig.open(3).save_place("rows", Place("400"))
     assert [record.count for record in rig.stored()] == [3, 0]
 
 

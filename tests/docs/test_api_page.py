@@ -176,8 +176,8 @@ def test_the_page_has_each_attribute_of_a_context() -> None:
         name.split("(")[0] for line in text.splitlines()[2:] for name in code(line.split("|")[1])
     }
     inner = {
-        *("ends_at_monotonic", "monotonic", "last_progress", "take_start"),
-        *("limit_at_monotonic", "step_overran", "unwound_as"),
+        *("ends_at_monotonic", "monotonic", "last_progress", "take_start", "keep_cursor"),
+        *("limit_at_monotonic", "step_overran", "unwound_as", "cursor_text"),
     }
 
     assert shown == {name for name in dir(JobContext) if not name.startswith("_")} - inner

@@ -46,7 +46,7 @@ def durable(function: Callable[[Any], Any], clock: Clock) -> Behaviour:
             _Stop(clock),
             clock=clock,
             logger=logging.getLogger("tests"),
-            take_start=pulse.take_start,
+            pulse=pulse,
         )
         opened = run_context(context, handler, pulse)
         if isinstance(opened, Finished):

@@ -77,6 +77,31 @@ def test_progress_that_is_no_amount_is_refused_by_name(ctx: JobContext, wrong: f
     assert ctx.last_progress is None
 
 
+def test_a_cursor_is_read_again_as_it_was_set(ctx: JobContext) -> None:
+    kept: list[str] = []
+    ctx.keep_cursor = kept.append
+    assert ctx.cursor is None
+    ctx.cursor = {"page": [3, "é"]}
+    assert ctx.cursor == {"page": [3, "é"]}
+    assert kept == ['{"page":[3,"\\u00e9"]}']
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("x" * 99, "is 101 bytes of JSON; at most 100"),
+        (object(), "must be a JSON value"),
+        (float("nan"), "not JSON compliant"),
+    ],
+)
+def test_a_cursor_that_is_no_small_json_value_is_refused(
+    ctx: JobContext, wrong: Any, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        ctx.cursor = wrong
+    assert ctx.cursor is None
+
+
 def test_the_remaining_time_never_falls_below_zero() -> None:
     now = [100.0]
     ctx = JobContext(

@@ -189,7 +189,7 @@ WRITES = {
     *("put_calendar", "delete_calendar"),
 }
 INNER = {
-    *("run", "beat", "lease_ends_at", "open_run", "take_start"),
+    *("run", "beat", "lease_ends_at", "open_run", "take_start", "keep_cursor"),
     *(
         name
         for name in {**vars(DurableRun), **vars(OpenedRun), **vars(OpensRuns)}

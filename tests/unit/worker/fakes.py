@@ -55,6 +55,7 @@ class FakePulse:
         self.progress: list[Progress | None] = []
         self.has_beaten = threading.Event()
         self.taken: list[tuple[str, float, timedelta]] = []
+        self.cursors: list[str] = []
         self.lease_ends_at = math.inf
 
     @property
@@ -68,6 +69,9 @@ class FakePulse:
         if isinstance(answer, Exception):
             raise answer
         return answer
+
+    def keep_cursor(self, text: str) -> None:
+        self.cursors.append(text)
 
     def open_run(self) -> OpenedRun | Finished:
         raise AssertionError("this pulse has no journal")

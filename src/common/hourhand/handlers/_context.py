@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import threading
@@ -10,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from hourhand.domain.jobs.history import shorten
 from hourhand.domain.jobs.job import ErrorInfo, Progress
@@ -23,6 +25,10 @@ MAX_PROGRESS = 1e15
 
 PROGRESS_MESSAGE_BYTES = 100
 """The message is kept in the job's hot item, which must stay small."""
+
+
+CURSOR_BYTES = 100
+"""The largest cursor, as JSON: it is in the hot item, too."""
 
 
 class StopReason(StrEnum):
@@ -97,7 +103,8 @@ class JobContext:
     of a schedule, if the job has one. ``idempotency_key`` is the submitter's, ``None`` without one:
     ``job_id`` is as good a key to hand on to other systems, the same in every attempt. ``deadline``
     is when the attempt times out. ``cancelled`` is truthy once the handler should stop.
-    ``take_start`` is what `limit` takes starts by; ``None`` in a context that a test created.
+    ``take_start`` is what `limit` takes starts by, and ``keep_cursor`` notes a cursor; both are
+    ``None`` in a context that a test created. ``cursor_text`` is the last cursor, as JSON.
     """
 
     job_id: str
@@ -116,6 +123,8 @@ class JobContext:
     ends_at_monotonic: float = math.inf
     monotonic: Callable[[], float] = time.monotonic
     take_start: TakeStart | None = None
+    keep_cursor: Callable[[str], None] | None = None
+    cursor_text: str | None = None
     last_progress: Progress | None = field(default=None, init=False)
 
     @property
@@ -140,6 +149,30 @@ class JobContext:
     def unwound_as(self) -> Finished | None:
         """Return how the attempt ends of a durable handler that was unwound; else ``None``."""
         return None
+
+    @property
+    def cursor(self) -> Any:
+        """Where the last attempt of this job had come to; ``None`` if none has set it.
+
+        Set it to any JSON value of at most `CURSOR_BYTES` after each part of the work. The next
+        heartbeat stores it, or the end of the attempt: the work since then is done again. Setting
+        it raises `ValueError` for anything else.
+        """
+        return None if self.cursor_text is None else json.loads(self.cursor_text)
+
+    @cursor.setter
+    def cursor(self, value: Any) -> None:
+        try:
+            text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+        except TypeError as error:
+            raise ValueError(f"The cursor must be a JSON value: {error}") from None
+        if len(text) > CURSOR_BYTES:
+            raise ValueError(
+                f"The cursor is {len(text)} bytes of JSON; at most {CURSOR_BYTES} are allowed."
+            )
+        self.cursor_text = text
+        if self.keep_cursor is not None:
+            self.keep_cursor(text)
 
     def limit(self, name: str) -> RateLimit:
         """Return the rate limit that handlers share by this name, to take starts of it."""

@@ -9,7 +9,15 @@ import json
 import math
 import threading
 import uuid
-from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Generator,
+    Iterable,
+    Sequence,
+)
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,6 +27,7 @@ from hourhand.domain.durable.calls import (
     NOW,
     Failure,
     On,
+    Place,
     Recorded,
     Retries,
     StepOptions,
@@ -28,6 +37,7 @@ from hourhand.domain.durable.calls import (
     Value,
 )
 from hourhand.domain.durable.names import PathNames, name_problem
+from hourhand.domain.durable.records import INLINE_BYTES
 from hourhand.domain.ids import content_hash
 from hourhand.domain.jobs.job import MAX_CONTENT_BYTES, ErrorInfo, Outcome
 from hourhand.domain.jobs.retry import RetryPolicy
@@ -125,6 +135,10 @@ class LazyResult:
         return self._get()
 
 
+RowSource = Callable[[Any], Any]
+"""What `RunContext.iterate` gets its rows from; see there."""
+
+
 @dataclass(kw_only=True, slots=True)
 class RunContext(JobContext):
     """The first argument of a durable handler.
@@ -216,6 +230,8 @@ class RunContext(JobContext):
                 begun, options, self.monotonic() + options.timeout_seconds
             )
             try:
+                if self.state.before_call is not None:
+                    self.state.before_call(path)
                 value = yield self._call(call, begun, options)
                 text = _checked_text(value)
             except Exception as error:  # noqa: BLE001 - whatever it raised is the step's failure
@@ -401,47 +417,67 @@ class RunContext(JobContext):
     def iterate(
         self,
         name: str,
-        rows: Sequence[Any],
+        rows: Sequence[Any] | RowSource,
         *,
         every: int = 100,
     ) -> Any:
-        """Yield each of ``rows`` once, and save how many are done after ``every`` of them.
+        """Yield each of ``rows`` once, and save the place after ``every`` of them and at the end.
 
+        ``rows``: a sequence, or a function that takes the last saved cursor, ``None`` at first, and
+        returns pairs of a row and the cursor behind it, any JSON value of at most `INLINE_BYTES`.
         After a lost worker or at the end of an invocation's time it continues there: up to
-        ``every`` rows are seen again. An ``async`` handler uses ``async for``.
+        ``every`` rows are seen again. An ``async`` handler uses ``async for``, and may give pairs
+        that are iterated asynchronously.
         """
         path = self._bind(name)
         if every < 1:
             raise InvalidCall(f"every must be at least 1, not {every}.")
+        source = rows if callable(rows) else _pairs_of(rows)
         if self.state.is_async:
-            return self._iterate_async(path, rows, every)
-        return self._iterate(path, rows, every)
+            return self._iterate_async(path, source, every)
+        return self._iterate(path, source, every)
 
-    def _iterate(self, path: str, rows: Sequence[Any], every: int) -> Any:
-        done = self._carry_out_now(self._begin_rows(path))
-        for index in range(done, len(rows)):
-            yield rows[index]
-            if (index + 1) % every == 0 or index + 1 == len(rows):
-                self._carry_out_now(self._save_rows(path, index + 1, len(rows)))
+    def _iterate(self, path: str, source: RowSource, every: int) -> Any:
+        place = self._carry_out_now(self._asking(lambda: self.run.place(path)))
+        if place.is_done:
+            return
+        seen, cursor = 0, json.loads(place.cursor_text)
+        for row, behind in source(cursor):
+            if seen and seen % every == 0:
+                # Here, so that the last of the rows is not followed by an invocation of its own.
+                self._carry_out_now(self._save_place(path, cursor))
+            yield row
+            seen, cursor = seen + 1, behind
+        self._carry_out_now(self._save_place(path, cursor, is_done=True))
 
-    async def _iterate_async(self, path: str, rows: Sequence[Any], every: int) -> Any:
-        done = await self._carry_out_async(self._begin_rows(path))
-        for index in range(done, len(rows)):
-            yield rows[index]
-            if (index + 1) % every == 0 or index + 1 == len(rows):
-                await self._carry_out_async(self._save_rows(path, index + 1, len(rows)))
+    async def _iterate_async(self, path: str, source: RowSource, every: int) -> Any:
+        place = await self._carry_out_async(self._asking(lambda: self.run.place(path)))
+        if place.is_done:
+            return
+        seen, cursor = 0, json.loads(place.cursor_text)
+        async for row, behind in _async_pairs(source(cursor)):
+            if seen and seen % every == 0:
+                await self._carry_out_async(self._save_place(path, cursor))
+            yield row
+            seen, cursor = seen + 1, behind
+        await self._carry_out_async(self._save_place(path, cursor, is_done=True))
 
-    def _begin_rows(self, path: str) -> _Course:
-        text = yield _Ask(lambda: self.run.cursor(path))
-        return 0 if text is None else int(json.loads(text))
-
-    def _save_rows(self, path: str, done: int, total: int) -> _Course:
+    def _save_place(self, path: str, cursor: Any, *, is_done: bool = False) -> _Course:
         self._require_running()
-        yield _Ask(lambda: self.run.save_cursor(path, json.dumps(done)))
-        if done < total and self.remaining_seconds < min(
-            DEFAULT_STEP_SECONDS, self.limit_seconds / 4
-        ):
+        place = Place(_checked_cursor(cursor), is_done)
+        yield _Ask(lambda: self.run.save_place(path, place))
+        rest = min(DEFAULT_STEP_SECONDS, self.limit_seconds / 4)
+        if not is_done and self.remaining_seconds < rest:
             raise self._unwind(NOW)
+
+    @property
+    def cursor(self) -> Any:
+        """Refused: a durable handler saves its place with `iterate`. Raises `InvalidCall`."""
+        raise InvalidCall("ctx.cursor is for other handlers; in a durable one use ctx.iterate.")
+
+    @cursor.setter
+    def cursor(self, _: Any) -> None:
+        _ = self.cursor
 
     def restart(self, payload: Any = None) -> Any:
         """Begin the run again from the top, with a new payload and an empty journal.
@@ -712,6 +748,35 @@ def _checked_text(value: Any) -> str:
             f"The result is {size:,} bytes of JSON; at most {MAX_CONTENT_BYTES:,} are kept."
         )
     return text
+
+
+def _checked_cursor(cursor: Any) -> str:
+    text = result_text(cursor)
+    size = len(text.encode())
+    if size > INLINE_BYTES:
+        raise InvalidCall(f"A cursor is {size:,} bytes of JSON; at most {INLINE_BYTES:,} are kept.")
+    return text
+
+
+def _pairs_of(rows: Sequence[Any]) -> RowSource:
+    """Return the rows behind a cursor, which is their number."""
+
+    def behind(cursor: Any) -> Iterable[tuple[Any, int]]:
+        done = cursor or 0
+        return ((rows[index], index + 1) for index in range(done, len(rows)))
+
+    return behind
+
+
+async def _async_pairs(pairs: Any) -> AsyncIterator[tuple[Any, Any]]:
+    if inspect.isawaitable(pairs):
+        pairs = await pairs
+    if isinstance(pairs, AsyncIterable):
+        async for pair in pairs:
+            yield pair
+    else:
+        for pair in pairs:
+            yield pair
 
 
 def _checked_retry(retry: object) -> Retries | None:

@@ -85,7 +85,8 @@ class RunState:
     Engine calls of branches take turns under ``lock``. ``active``: calls of an async handler that
     neither ended nor wait for the others to end. ``reversals``: what the steps registered by
     ``compensate``, in the order of the calls. ``step``: the one that a sync handler runs; of
-    several branches the one that began last.
+    several branches the one that began last. ``before_call``: of a test, called with the path of a
+    step before its function; what it raises fails the step.
     """
 
     is_async: bool = False
@@ -93,6 +94,7 @@ class RunState:
     reversals: list[tuple[str, Callable[[Any, str], Any]]] = field(default_factory=list)
     lock: threading.RLock = field(default_factory=threading.RLock)
     step: RunningStep | None = None
+    before_call: Callable[[str], None] | None = None
     active: int = 0
     idle: asyncio.Event | None = None
 

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from hourhand.domain.durable.calls import (
     Failure,
+    Place,
     Recorded,
     StepOptions,
     Suspension,
@@ -99,11 +100,11 @@ class DurableRun(Protocol):
     def version(self, path: str) -> int:
         """Return 1 if the run takes a change of the code, 0 if it was past it before."""
 
-    def cursor(self, path: str) -> str | None:
-        """Return the last saved cursor, as JSON text."""
+    def place(self, path: str) -> Place:
+        """Return how far an iteration is."""
 
-    def save_cursor(self, path: str, text: str) -> None:
-        """Save a cursor."""
+    def save_place(self, path: str, place: Place) -> None:
+        """Save how far an iteration is."""
 
     def before_restart(self) -> None:
         """Mark the signals that this segment consumed, for the next one."""

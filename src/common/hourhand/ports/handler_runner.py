@@ -78,6 +78,12 @@ class Pulse(Protocol):
     def take_start(self, name: str, cost: float, longest: timedelta) -> TakenStart:
         """Take a start of a rate limit for the handler; see `TakeStart`. One call at a time."""
 
+    def keep_cursor(self, text: str) -> None:
+        """Note where the next attempt continues, as JSON text.
+
+        The next heartbeat writes it, or the end of the attempt, whichever is first.
+        """
+
 
 class HandlerRunner(Protocol):
     """Runs a user's handler under its time limit and with a heartbeat."""

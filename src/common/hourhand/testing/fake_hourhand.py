@@ -15,7 +15,7 @@ from hourhand.memory.clock import MemoryClock
 from hourhand.memory.randomness import MemoryRandomness
 from hourhand.testing.in_process import InProcessTransport
 from hourhand.testing.inline_runner import Run
-from hourhand.testing.live_handlers import LiveHandlers
+from hourhand.testing.live_handlers import LiveHandlers, StepFault
 from hourhand.testing.passing_time import PassingTime
 from hourhand.testing.submissions import Expectation, SubmissionLog, list_submissions
 
@@ -213,6 +213,24 @@ class FakeHourhand:
         Also for a handler that is not registered here. If it is, its policies apply.
         """
         self._handlers.stub(name, function or _do_nothing)
+
+    def fail_step(
+        self,
+        step: str,
+        error: Exception,
+        *,
+        handler: str | Callable[..., Any] | None = None,
+        times: int | None = 1,
+    ) -> None:
+        """Let a step of durable handlers raise ``error`` instead of calling its function.
+
+        ``step`` is its path, such as ``charge``, ``charge.2`` or ``left/charge``. ``times``: in how
+        many tries, ``None``: in all. ``handler``: of this one alone. The retries of the step apply.
+        """
+        if times is not None and times < 1:
+            raise ValueError(f"times must be at least 1, not {times}")
+        name = None if handler is None else self._handlers.name_of(handler)
+        self._handlers.fail_step(name, StepFault(step, error, -1 if times is None else times))
 
     @property
     def dead_letters(self) -> list[Mapping[str, Any]]:

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome
@@ -90,13 +91,14 @@ class InlineRunner:
             stop,
             clock=self._clock,
             logger=self._logger,
-            take_start=pulse.take_start,
+            pulse=pulse,
         )
         handler = self._known(job)
         if handler is not None and handler.is_durable:
             opened = run_context(context, handler, pulse)
             if isinstance(opened, Finished):
                 return opened
+            opened.state.before_call = partial(self._handlers.before_step, job.handler)
             context = opened
         stop.context = context
         ended, error = self._call(job, context, payload_text)

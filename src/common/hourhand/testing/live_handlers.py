@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hourhand.handlers import Handler, Registry
 from hourhand.ports.handler_directory import HandlerInfo
+
+
+@dataclass(slots=True)
+class StepFault:
+    """A step that raises ``error`` in its next ``times`` tries; -1: in all."""
+
+    step: str
+    error: Exception
+    times: int
 
 
 class LiveHandlers:
@@ -23,6 +32,7 @@ class LiveHandlers:
         """Look into ``registry``."""
         self._registry = registry
         self._stubs: dict[str, Handler] = {}
+        self._step_faults: list[tuple[str | None, StepFault]] = []
 
     def stub(self, name: str, function: Callable[..., Any]) -> None:
         """Let ``function`` do the work of ``name``, under the policies of the real one if known.
@@ -31,6 +41,17 @@ class LiveHandlers:
         """
         policies = self._registry.get(name).policies if name in self._registry else None
         self._stubs[name] = Registry().add(name, function, policies)
+
+    def fail_step(self, handler: str | None, fault: StepFault) -> None:
+        """Let a step of a durable handler, or of all, raise instead of being called."""
+        self._step_faults.append((handler, fault))
+
+    def before_step(self, handler: str, path: str) -> None:
+        """Raise the error of the first fault of this step that is not used up."""
+        for wanted, fault in self._step_faults:
+            if wanted in {None, handler} and fault.step == path and fault.times != 0:
+                fault.times -= 1
+                raise fault.error
 
     def get(self, name: str) -> Handler:
         """Return the handler of that name, raise `hourhand.handlers.UnknownHandler` if none is."""

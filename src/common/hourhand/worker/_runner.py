@@ -71,7 +71,7 @@ class ThreadRunner:
             stop,
             clock=tools.clock,
             logger=tools.logger,
-            take_start=pulse.take_start,
+            pulse=pulse,
         )
         heart.context = context
         try:
@@ -168,7 +168,7 @@ def job_context(
     *,
     clock: Clock,
     logger: logging.Logger,
-    take_start: TakeStart,
+    pulse: Pulse,
 ) -> JobContext:
     """Return the context of the attempt that ``job`` is at, whose time begins now."""
     fields = {
@@ -193,7 +193,9 @@ def job_context(
         logger=JobLogger(logger, fields),
         ends_at_monotonic=clock.monotonic() + job.timeout_seconds,
         monotonic=clock.monotonic,
-        take_start=_one_at_a_time(take_start),
+        take_start=_one_at_a_time(pulse.take_start),
+        keep_cursor=pulse.keep_cursor,
+        cursor_text=job.cursor,
     )
 
 

@@ -650,6 +650,68 @@ def test_rows_continue_at_the_last_saved_cursor() -> None:
     assert seen == [*range(18), *range(10, 25)]
 
 
+def page_behind(cursor: Any) -> Any:
+    """Return the rows of a table behind a key, each with its key."""
+    return ((f"row {key}", [key]) for key in range(0 if cursor is None else cursor[0] + 1, 7))
+
+
+def test_rows_of_a_function_continue_behind_the_cursor_that_it_gave_with_the_last_saved_one() -> (
+    None
+):
+    world = durable_world()
+    seen: list[Any] = []
+
+    def handler(ctx: RunContext) -> int:
+        for row in ctx.iterate("rows", page_behind, every=2):
+            seen.append(row)
+            if row == "row 3" and seen.count(row) == 1:
+                raise HandlerKilled
+        ctx.sleep("rest", 60)
+        return len(seen)
+
+    world.submit(id="run")
+    killed_once(world, handler)
+    world.settle(durable(handler, world.clock))
+    assert seen == [f"row {key}" for key in (0, 1, 2, 3, 2, 3, 4, 5, 6)]
+    view = world.api.run_views.steps("run", limit=9, cursor=None).steps[0]
+    assert (view.kind, view.status, view.result_text) == ("iterate", "succeeded", "[6]")
+
+
+@pytest.mark.parametrize("is_async_source", [False, True])
+def test_an_async_handler_iterates_rows_of_either_kind_of_function(is_async_source: bool) -> None:
+    world = durable_world()
+    seen: list[Any] = []
+
+    async def pages(cursor: Any) -> Any:
+        for pair in page_behind(cursor):
+            yield pair
+
+    async def handler(ctx: RunContext) -> None:
+        source = pages if is_async_source else page_behind
+        async for row in ctx.iterate("rows", source, every=3):
+            seen.append(row)
+        await ctx.sleep("rest", 60)
+
+    world.submit(id="run")
+    world.settle(durable(handler, world.clock))
+    assert seen == [f"row {key}" for key in range(7)]
+
+
+def test_rows_that_take_long_go_on_in_another_invocation() -> None:
+    world = durable_world()
+    seen: list[Any] = []
+
+    def handler(ctx: RunContext) -> None:
+        for row in ctx.iterate("rows", list(range(6)), every=2):
+            seen.append(row)
+            world.clock.advance(120)
+
+    world.submit(id="run")
+    world.settle(durable(handler, world.clock))
+    assert seen == list(range(6))
+    assert world.job("run").token > 1
+
+
 def test_a_lazy_result_is_read_only_where_it_is_needed() -> None:
     world = durable_world()
     world.submit(id="run")
@@ -702,6 +764,9 @@ def failure_of(call: Any) -> str:
         (lambda ctx: ctx.callback("a", heartbeat=-1), "heartbeat must be from 0 s"),
         (lambda ctx: ctx.version("a b"), "The name of a change must be"),
         (lambda ctx: ctx.iterate("a", [1], every=0), "every must be at least 1"),
+        (lambda ctx: list(ctx.iterate("a", lambda _: [(1, "x" * 5_000)])), "at most 4,096 are"),
+        (lambda ctx: ctx.cursor, "in a durable one use ctx.iterate"),
+        (lambda ctx: setattr(ctx, "cursor", 1), "use ctx.iterate"),
         (lambda ctx: f"{ctx.step_key}", "ctx.step_key is known inside a step"),
         (lambda _ctx: step_key(), "is known inside the function of a step"),
     ],

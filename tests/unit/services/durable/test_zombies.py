@@ -10,6 +10,7 @@ import pytest
 from hourhand import Retry
 from hourhand.domain.durable.calls import (
     Failure,
+    Place,
     RunLost,
     StepOptions,
     Suspension,
@@ -197,10 +198,10 @@ def test_a_deadline_that_meets_a_signal_that_another_owner_took_returns_it() -> 
 
 def test_an_owner_does_not_move_the_cursor_of_a_newer_one() -> None:
     owners = Owners()
-    owners.owner.save_cursor("rows", "10")
+    owners.owner.save_place("rows", Place("10"))
     with pytest.raises(RunLost):
-        owners.zombie.save_cursor("rows", "5")
-    assert owners.owner.cursor("rows") == "10"
+        owners.zombie.save_place("rows", Place("5"))
+    assert owners.owner.place("rows") == Place("10")
 
 
 def test_two_branches_never_return_one_signal_in_whatever_order_owners_run_them() -> None:

@@ -70,6 +70,57 @@ def test_the_last_word_of_a_handler_on_its_progress_is_kept(world: World) -> Non
     assert world.job(job).progress == done
 
 
+@pytest.mark.parametrize("then", [fail, time_out, snooze(5)])
+def test_the_end_of_an_attempt_keeps_the_cursor_for_the_next_one(
+    world: World, then: Behaviour
+) -> None:
+    job = world.submit()
+    seen: list[str | None] = []
+
+    def behave(running: Job, pulse: Pulse) -> Finished:
+        seen.append(running.cursor)
+        if len(seen) == 2:
+            return succeed(running, pulse)
+        pulse.keep_cursor("7")
+        return then(running, pulse)
+
+    world.settle(behave)
+    assert seen == [None, "7"]
+    assert world.job(job).cursor is None
+
+
+def test_a_heartbeat_stores_the_cursor_for_the_worker_that_recovers_the_job(world: World) -> None:
+    job = world.submit()
+
+    def behave(running: Job, pulse: Pulse) -> Finished:
+        if running.cursor is not None:
+            return succeed(running, pulse)
+        pulse.keep_cursor("7")
+        world.advance(15)
+        pulse.beat(None)
+        assert world.job(running).cursor == "7"
+        pulse.keep_cursor("9")
+        raise HandlerKilled
+
+    with pytest.raises(HandlerKilled):
+        world.deliver(behave)
+    assert world.job(job).cursor == "7"
+    world.settle(behave)
+    assert world.job(job).status is JobStatus.SUCCEEDED
+
+
+def test_a_redrive_continues_at_the_cursor_of_the_last_attempt(world: World) -> None:
+    job = world.submit()
+
+    def behave(running: Job, pulse: Pulse) -> Finished:
+        pulse.keep_cursor("7")
+        return fail_for_good(running, pulse)
+
+    world.deliver(behave)
+    world.api.operations.redrive(job.id, actor="caller")
+    assert world.job(job).cursor == "7"
+
+
 def test_a_heartbeat_without_an_answer_is_alive_while_its_lease_is(world: World) -> None:
     world.submit()
     faults = Faults()

@@ -230,6 +230,7 @@ JOB_CODECS: Mapping[str, Codec] = by_field(
     Codec("tenant", "tn", text, read_text),
     Codec("tags", "tg", _tags_value, _read_tags, default={}),
     Codec("progress", "pg", _progress_value, _read_progress),
+    Codec("cursor", "cu", text, read_text),
     Codec("schedule_id", "sc", text, read_text),
     Codec("schedule_revision", "sv", number, read_int),
     Codec("occurrence", "oc", time, read_time),

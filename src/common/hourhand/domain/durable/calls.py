@@ -83,6 +83,14 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """How far an iteration is: behind the row of this cursor, as JSON, and whether it is over."""
+
+    cursor_text: str = "null"
+    is_done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TimedOut:
     """The wait is over, and nothing came."""
 

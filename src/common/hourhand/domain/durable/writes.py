@@ -169,9 +169,13 @@ def wait_allowed(scope: Scope, floor: int) -> tuple[Alternative, ...]:
 
 
 def cursor_allowed(scope: Scope, floor: int, saves: int) -> tuple[Alternative, ...]:
-    """What may stand where a cursor is saved: an older invocation's, or its own last save."""
+    """What may stand where a cursor is saved: an older invocation's, or its own last save.
+
+    Never that of an iteration that is over.
+    """
+    goes_on = (scope.is_own, Compares("o", "=", RecordOutcome.WAITING.value))
     return (
         *scope.may_put(floor),
-        (scope.is_own, Compares("f", "<", scope.token)),
-        (scope.is_own, Compares("f", "=", scope.token), Compares("n", "=", saves)),
+        (*goes_on, Compares("f", "<", scope.token)),
+        (*goes_on, Compares("f", "=", scope.token), Compares("n", "=", saves)),
     )

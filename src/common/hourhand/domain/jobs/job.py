@@ -281,6 +281,7 @@ class Job:
     tags: Mapping[str, str] = field(default_factory=dict)
     result: Content | None = None
     progress: Progress | None = None
+    cursor: str | None = None
     last_failure: str | None = None
     history: tuple[HistoryEvent, ...] = ()
     history_dropped: int = 0

@@ -11,6 +11,7 @@ from hourhand.domain.durable.calls import (
     IN_PLACE,
     NOW,
     Failure,
+    Place,
     Recorded,
     RunEnds,
     RunLost,
@@ -476,20 +477,23 @@ class Invocation:
         self._put(RecordKind.CHANGE, path, values, self.scope.may_put(floor))
         return 1
 
-    def cursor(self, path: str) -> str | None:
-        """Return the last saved cursor, as JSON text."""
+    def place(self, path: str) -> Place:
+        """Return how far an iteration is."""
         record = self._find(RecordKind.CURSOR, path)
-        return None if record is None else record.text
+        return Place() if record is None else Place(record.text or "null", record.is_settled)
 
-    def save_cursor(self, path: str, text: str) -> None:
-        """Save a cursor. Raises `RunLost` if another worker saved one."""
+    def save_place(self, path: str, place: Place) -> None:
+        """Save how far an iteration is. Raises `RunLost` if another worker is further."""
         before = self.journal.stored(RecordKind.CURSOR, path)
         saves = before.count if before is not None else 0
+        outcome = RecordOutcome.SUCCEEDED if place.is_done else RecordOutcome.WAITING
+        now_ms = to_ms(self.ports.clock.now())
         values: dict[str, Stored | None] = {
-            "o": RecordOutcome.WAITING.value,
+            "o": outcome.value,
             "n": saves + 1,
-            "e": to_ms(self.ports.clock.now()),
-            "r": text,
+            "bg": now_ms if before is None else before.began_ms,
+            "e": now_ms if place.is_done else None,
+            "r": place.cursor_text,
         }
         floor = self._floor(RecordKind.CURSOR, path)
         allowed = cursor_allowed(self.scope, floor, saves)

@@ -99,6 +99,7 @@ class RunningAttempt:
     lease_ends_at: float = field(init=False)
     opened: OpenedRun | None = field(default=None, init=False)
     _records_told: int = field(default=0, init=False)
+    _cursor: str | None = field(default=None, init=False)
     _reserved: dict[str, ReservedStart] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -125,7 +126,11 @@ class RunningAttempt:
         try:
             result = self.tools.heartbeats.transition(
                 heartbeat(
-                    self.job, lease_until=lease_until, progress=progress, attempt=self._attempt()
+                    self.job,
+                    lease_until=lease_until,
+                    progress=progress,
+                    attempt=self._attempt(),
+                    **self._new_cursor(),
                 )
             )
             if isinstance(result, Refused):
@@ -154,6 +159,15 @@ class RunningAttempt:
         """Take a start of a rate limit; see the port `Pulse`."""
         return self.tools.take_job_start(self.job, name, cost, longest, self._reserved)
 
+    def keep_cursor(self, text: str) -> None:
+        """Note where the next attempt continues; see the port `Pulse`."""
+        self._cursor = text
+
+    def _new_cursor(self) -> dict[str, Any]:
+        """Return the cursor that the handler has set since the item last had one."""
+        cursor = self._cursor
+        return {} if cursor is None or cursor == self.job.cursor else {"cursor": cursor}
+
     def finish(self, finished: Finished, payload_text: str) -> bool:
         """Commit how the handler's run ended; whether it was still ours to commit."""
         # The progress after the last heartbeat, or all progress of a short handler.
@@ -180,7 +194,7 @@ class RunningAttempt:
 
     def hand_back(self, reason: str) -> bool:
         """Return the job to its queue while its handler runs; whether it was ours to return."""
-        build = partial(hand_back, reason=reason)
+        build = partial(hand_back, reason=reason, sets=self._new_cursor())
         result = self.tools.due.move(
             self.job, HAND_BACK_DELAY, build, self.worker, follows_up=False
         )
@@ -284,7 +298,9 @@ class RunningAttempt:
         runs_at = max(tools.clock.now() + delay, job.due_at or job.run_at)
         # The sweep, which renews payloads, may not read this job before the wait is over.
         kept_until = tools.contents.renew_payload(job, runs_at, tools.timings)
-        sets: dict[str, Any] = {"payload_kept_until": kept_until} if kept_until else {}
+        sets = self._new_cursor()
+        if kept_until:
+            sets["payload_kept_until"] = kept_until
         reserved = tuple(self._reserved.values())[-MAX_RESERVED_STARTS:]
         if reserved != job.reserved_starts:
             sets["reserved_starts"] = reserved
@@ -299,7 +315,12 @@ class RunningAttempt:
         now = self.tools.clock.now()
         committed = self._commit(
             lambda job: die(
-                job, now=now, actor=self.worker, outcome=finished.outcome, reason=reason
+                job,
+                now=now,
+                actor=self.worker,
+                outcome=finished.outcome,
+                reason=reason,
+                sets=self._new_cursor(),
             ),
             follows_up=not finished.still_runs,
         )

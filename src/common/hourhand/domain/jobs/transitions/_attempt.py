@@ -157,19 +157,27 @@ def take_over(
 
 
 def heartbeat(
-    job: Job, *, lease_until: datetime, progress: Progress | None, attempt: int | None = None
+    job: Job,
+    *,
+    lease_until: datetime,
+    progress: Progress | None,
+    attempt: int | None = None,
+    cursor: str | None = None,
 ) -> Transition:
     """The owner is alive and extends its lease.
 
     A copy of an earlier heartbeat that arrives late must not shorten it: another worker would take
     the job over while its owner counts on the later end. ``attempt``: of a durable run that made
-    progress, for its attempts count consecutive invocations without any.
+    progress, for its attempts count consecutive invocations without any. ``cursor``: where the next
+    attempt continues, as the handler set it.
     """
     sets: dict[str, Any] = {"lease_until": lease_until}
     if progress is not None:
         sets["progress"] = progress
     if attempt is not None:
         sets["attempt"] = attempt
+    if cursor is not None:
+        sets["cursor"] = cursor
     return Transition(
         name="heartbeat",
         job_id=job.id,
@@ -191,6 +199,7 @@ def complete(
             **cleared(*LEASE_FIELDS),
             # A result takes the room of a failure.
             **(cleared("last_failure") if job.last_failure is not None else {}),
+            **(cleared("cursor") if job.cursor is not None else {}),
             **final_times(job, now, JobStatus.SUCCEEDED, result),
             "result": result,
             "progress": progress,
@@ -239,7 +248,14 @@ def retry_later(
 
 
 def hand_back(
-    job: Job, *, now: datetime, actor: str, entry: Entry, sends_now: bool, reason: str
+    job: Job,
+    *,
+    now: datetime,
+    actor: str,
+    entry: Entry,
+    sends_now: bool,
+    reason: str,
+    sets: Mapping[str, Any] | None = None,
 ) -> Transition:
     """The process must end for another job's sake: this one goes back at no cost to it."""
     move = retry_later(
@@ -250,20 +266,37 @@ def hand_back(
         reason=reason,
         entry=entry,
         sends_now=sends_now,
+        sets=sets,
     )
     event = make_event(job, EventKind.HANDED_BACK, now, JobStatus.RETRYING, actor, reason)
     return recording(replace(move, name="hand_back"), job, event)
 
 
-def die(job: Job, *, now: datetime, actor: str, outcome: Outcome, reason: str) -> Transition:
-    """The last attempt failed. The index entry stays until the dead letter is acknowledged."""
+def die(
+    job: Job,
+    *,
+    now: datetime,
+    actor: str,
+    outcome: Outcome,
+    reason: str,
+    sets: Mapping[str, Any] | None = None,
+) -> Transition:
+    """The last attempt failed. The index entry stays until the dead letter is acknowledged.
+
+    ``sets``: what else changes, such as where a redrive continues.
+    """
     kind = _END_EVENTS[outcome]
     move = Transition(
         name="die",
         job_id=job.id,
         to=JobStatus.DEAD,
         expect={**owned(job), "not_cancelled": Absent("cancel_requested_at")},
-        sets={**cleared(*LEASE_FIELDS), **failed(reason), **final_times(job, now, JobStatus.DEAD)},
+        sets={
+            **cleared(*LEASE_FIELDS),
+            **(sets or {}),
+            **failed(reason),
+            **final_times(job, now, JobStatus.DEAD),
+        },
     )
     return recording(move, job, make_event(job, kind, now, JobStatus.DEAD, actor, reason))
 
