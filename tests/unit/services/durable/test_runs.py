@@ -10,7 +10,7 @@ import pytest
 from hourhand import NotRetryable, Snooze
 from hourhand.domain.durable.reversals import COMPENSATION, compensation_id
 from hourhand.domain.errors import WrittenByNewer, WrongState
-from hourhand.domain.jobs.job import Job, JobStatus, Outcome
+from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus, Outcome
 from hourhand.domain.jobs.run_times import records_end
 from hourhand.domain.side_items import SideItemKind
 from hourhand.handlers.run_context import RunContext
@@ -267,3 +267,43 @@ def test_an_invocation_that_made_progress_is_listed_as_an_attempt_however_it_end
     assert (job.status, job.attempt) == (JobStatus.RETRYING, 0)
     [listed] = world.api.queries.job("run").attempts
     assert (listed.number, listed.outcome) == (1, Outcome.SNOOZED)
+
+
+def test_a_run_whose_handler_was_removed_while_it_slept_goes_on_once_it_is_back() -> None:
+    world, calls = durable_world(), []
+
+    def handler(ctx: RunContext) -> str:
+        ctx.step("first", calls.append, "first")
+        ctx.sleep("rest", 600)
+        ctx.step("second", calls.append, "second")
+        return "done"
+
+    behave = durable(handler, world.clock)
+    world.submit(id="run", retry={"max_attempts": 1})
+    world.deliver(behave)
+    removed = ErrorInfo(type="UnknownHandler", message="There is no handler greet.")
+    world.settle(lambda *_: Finished(outcome=Outcome.FAILED, error=removed))
+    assert world.job("run").status is JobStatus.DEAD
+    world.api.operations.redrive("run", actor="caller")
+    world.settle(behave)
+    assert world.job("run").status is JobStatus.SUCCEEDED
+    assert calls == ["first", "second"]
+
+
+def test_a_step_that_was_removed_while_the_run_slept_is_left_over() -> None:
+    world, calls = durable_world(), []
+
+    def before(ctx: RunContext) -> None:
+        ctx.step("gone", calls.append, "gone")
+        ctx.sleep("rest", 600)
+
+    def after(ctx: RunContext) -> str:
+        ctx.sleep("rest", 600)
+        ctx.step("new", calls.append, "new")
+        return "done"
+
+    world.submit(id="run")
+    world.deliver(durable(before, world.clock))
+    world.settle(durable(after, world.clock))
+    assert world.api.queries.job("run").result_text == '"done"'
+    assert calls == ["gone", "new"]

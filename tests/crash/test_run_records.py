@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from hourhand import Retry
+from hourhand import NotRetryable, Retry, StepFailed
 from hourhand.domain.durable.calls import (
     Failure,
     Place,
@@ -17,7 +19,9 @@ from hourhand.domain.durable.calls import (
     Try,
     Value,
 )
-from hourhand.domain.durable.records import RecordKind, RecordOutcome
+from hourhand.domain.durable.records import INLINE_BYTES, RecordKind, RecordOutcome
+from hourhand.domain.durable.tokens import read_token
+from hourhand.domain.errors import AlreadyCompleted, NotFound
 from hourhand.domain.jobs.job import ErrorInfo
 from hourhand.handlers.run_context import RunContext
 from hourhand.services.durable.invocation import Invocation
@@ -213,3 +217,165 @@ def test_two_branches_never_return_one_signal_in_whatever_order_owners_run_them(
     left = owners.owner.wait_for_signal("left/s", "s", None, has_default=False)
     assert (right, left) == (Value('"first"'), Value('"second"'))
     assert owners.owner.wait_for_signal("right/s", "s", None, has_default=False) == right
+
+
+def test_two_owners_that_repeat_one_failed_try_count_it_once() -> None:
+    owners = Owners(before=lambda run: failed(run, begun(run)))
+    first, second = begun(owners.zombie), begun(owners.owner)
+    assert (first.number, second.number) == (2, 2)
+    assert isinstance(failed(owners.zombie, first), Suspension)
+    with pytest.raises(RunLost):
+        failed(owners.owner, second)
+    record = owners.owner.journal.stored(RecordKind.STEP, "a")
+    assert record is not None
+    assert record.count == 2
+
+
+def test_the_start_of_a_zombie_does_not_replace_that_of_the_owner() -> None:
+    owners = Owners()
+    late = owners.zombie.begin_step("a", UNDONE, fits=True)
+    assert isinstance(late, Try)
+    second = begun(owners.owner, UNDONE)
+    with pytest.raises(RunLost):
+        owners.zombie.start_step(late, UNDONE)
+    assert owners.owner.end_step(second, UNDONE, "2") == Value("2")
+
+
+def test_a_zombie_does_not_replace_the_value_behind_a_record() -> None:
+    owners = Owners()
+    first, second = begun(owners.zombie), begun(owners.owner)
+    large, other = f'"{"a" * INLINE_BYTES}"', f'"{"b" * INLINE_BYTES}"'
+    assert owners.owner.end_step(second, PLAIN, large) == Value(large)
+    assert owners.zombie.end_step(first, PLAIN, other) == Value(large)
+    assert owners.owner.result_of("a") == Value(large)
+
+
+def test_an_iteration_that_is_over_stays_over() -> None:
+    owners = Owners()
+    owners.zombie.save_place("rows", Place("7", is_done=True))
+    with pytest.raises(RunLost):
+        owners.owner.save_place("rows", Place("5"))
+    assert owners.owner.place("rows") == Place("7", is_done=True)
+
+
+def test_two_waits_of_a_run_take_two_signals() -> None:
+    owners = Owners()
+    for signal_id in ("1", "2"):
+        owners.world.api.signals.send("run", "s", signal_id, signal_id)
+        owners.world.advance(1)
+    paths = ("s", "s.2")
+    returned = [owners.owner.wait_for_signal(p, "s", None, has_default=False) for p in paths]
+    assert returned == [Value("1"), Value("2")]
+
+
+def test_a_signal_that_is_sent_again_under_its_id_keeps_its_first_payload() -> None:
+    owners = Owners()
+    for text in ("1", "2"):
+        owners.world.api.signals.send("run", "s", "same", text)
+    assert owners.owner.wait_for_signal("s", "s", None, has_default=False) == Value("1")
+    assert isinstance(owners.owner.wait_for_signal("s.2", "s", None, has_default=False), Suspension)
+
+
+def test_a_callback_that_was_completed_takes_no_other_outcome() -> None:
+    owners = Owners()
+    token = owners.owner.open_callback("cb", None, None)
+    callbacks = owners.world.api.callbacks
+    callbacks.succeed(token, "1")
+    callbacks.succeed(token, "1")
+    for other in (lambda: callbacks.succeed(token, "2"), lambda: callbacks.fail(token, ERROR)):
+        with pytest.raises(AlreadyCompleted):
+            other()
+    with pytest.raises(AlreadyCompleted):
+        callbacks.heartbeat(token)
+
+
+def test_the_secret_of_a_callback_decides_not_its_path() -> None:
+    owners = Owners()
+    found = read_token(owners.owner.open_callback("cb", None, None))
+    assert found is not None
+    forged = replace(found, secret=bytes(len(found.secret)))
+    with pytest.raises(NotFound):
+        owners.world.api.callbacks.succeed(str(forged), "1")
+
+
+def test_a_step_that_a_redrive_reset_runs_again_and_the_others_do_not() -> None:
+    world, calls = durable_world(), []
+
+    def handler(ctx: RunContext) -> Any:
+        return [ctx.step(name, lambda name=name: calls.append(name)) for name in ("a", "b")]
+
+    world.submit(id="run")
+    world.settle(durable(handler, world.clock))
+    world.api.run_redrives.redrive_from("run", ["b"], actor="caller")
+    world.settle(durable(handler, world.clock))
+    assert calls == ["a", "b", "b"]
+
+
+def test_a_step_that_failed_runs_again_after_a_redrive_alone() -> None:
+    world, calls = durable_world(), []
+
+    def breaks() -> None:
+        calls.append("a")
+        raise OSError("no")
+
+    def handler(ctx: RunContext) -> None:
+        with suppress(StepFailed):
+            ctx.step("a", breaks, retry=Retry(max_attempts=1))
+        ctx.sleep("rest", 60)
+        raise NotRetryable("no")
+
+    behave = durable(handler, world.clock)
+    world.submit(id="run")
+    world.settle(behave)
+    assert calls == ["a"]
+    world.api.operations.redrive("run", actor="caller")
+    world.settle(behave)
+    assert calls == ["a", "a"]
+
+
+def test_no_call_is_made_after_the_run_was_suspended() -> None:
+    world, calls = durable_world(), []
+
+    def handler(ctx: RunContext) -> None:
+        try:
+            ctx.sleep("rest", 60)
+        finally:
+            ctx.step("late", calls.append, "late")
+
+    behave = durable(handler, world.clock)
+    world.submit(id="run")
+    world.deliver(behave)
+    assert calls == []
+    world.settle(behave)
+    assert calls == ["late"]
+
+
+def test_a_run_whose_deadline_passed_does_not_go_on() -> None:
+    world, calls = durable_world(), []
+
+    def handler(ctx: RunContext) -> None:
+        calls.append("began")
+        ctx.wait_for("never")
+
+    world.submit(id="run")
+    world.deliver(durable(handler, world.clock))
+    world.advance(8 * 86_400)
+    world.settle(durable(handler, world.clock))
+    assert calls == ["began"]
+    assert "RunTimeout" in (world.job("run").last_failure or "")
+
+
+def test_a_signal_that_comes_as_the_run_suspends_is_returned_at_once() -> None:
+    world, late = durable_world(), ["1"]
+
+    def handler(ctx: RunContext) -> Any:
+        try:
+            return ctx.wait_for("s")
+        finally:
+            for signal_id in late:
+                late.remove(signal_id)
+                world.api.signals.send("run", "s", signal_id, '"late"')
+
+    world.submit(id="run")
+    world.settle(durable(handler, world.clock), minutes=2)
+    assert world.api.queries.job("run").result_text == '"late"'
