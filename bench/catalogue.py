@@ -23,6 +23,8 @@ BENCHMARKS = (
     Benchmark("limit-messages", "bench.limits.messages", "Messages of waiting jobs"),
     Benchmark("limit-starts", "bench.limits.starts", "Waits at a busy key"),
     Benchmark("limit-growth", "bench.limits.growth", "Keys with limits"),
+    Benchmark("run-units", "bench.runs.units", "Write units of durable runs"),
+    Benchmark("run-replays", "bench.runs.replays", "Replays of durable runs"),
     Benchmark("item-size", "bench.item_size", "Bytes of a small job"),
     Benchmark("lateness-simulated", "bench.lateness.simulated", "Lateness in simulated time"),
     Benchmark("lateness-local", "bench.lateness.local", "Lateness on the local cloud"),
