@@ -14,6 +14,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from hourhand.api.http_request import PUBLIC_PATH, PUBLIC_ROUTE_KEY
 from hourhand.aws.table_schema import resource_name
 from hourhand_cdk.config import LOG_RETENTIONS, Config
 
@@ -92,12 +93,14 @@ class Api(Construct):
             description=f"Hourhand's API ({config.prefix})",
             create_default_stage=False,
         )
+        integration = integrations.HttpLambdaIntegration("Function", function)
         self.http_api.add_routes(
             path=ROUTE,
             methods=[gateway.HttpMethod.ANY],
-            integration=integrations.HttpLambdaIntegration("Function", function),
+            integration=integration,
             authorizer=self._authorizer(),
         )
+        public = self._public_routes(integration) if config.public_callbacks else []
         self.access_logs = logs.LogGroup(
             self,
             "AccessLogs",
@@ -116,6 +119,8 @@ class Api(Construct):
             ),
             access_log_settings=_AccessLog(self.access_logs),
         )
+        if public:
+            self._throttle(public)
 
     @property
     def url(self) -> str:
@@ -130,6 +135,28 @@ class Api(Construct):
             resource_name=f"$default/{method}{path}",
             arn_format=ArnFormat.SLASH_RESOURCE_NAME,
         )
+
+    def _public_routes(self, integration: gateway.HttpRouteIntegration) -> list[gateway.HttpRoute]:
+        """Add the route that the token of a callback alone opens."""
+        return self.http_api.add_routes(
+            path=PUBLIC_PATH,
+            methods=[gateway.HttpMethod.POST],
+            integration=integration,
+            authorizer=gateway.HttpNoneAuthorizer(),
+        )
+
+    def _throttle(self, public: list[gateway.HttpRoute]) -> None:
+        """Give the public route a rate of its own, so that it cannot use up that of callers."""
+        stage = self.stage.node.default_child
+        assert isinstance(stage, gateway.CfnStage)
+        stage.route_settings = {
+            PUBLIC_ROUTE_KEY: {
+                "ThrottlingRateLimit": self._config.public_callbacks_per_second,
+                "ThrottlingBurstLimit": self._config.public_callbacks_burst,
+            }
+        }
+        # A stage with the settings of a route that does not exist yet is refused.
+        self.stage.node.add_dependency(*public)
 
     def _authorizer(self) -> gateway.IHttpRouteAuthorizer:
         if self._config.api_authorization == "iam":

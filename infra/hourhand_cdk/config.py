@@ -275,6 +275,13 @@ class Config(BaseModel):
     jwt_tenant_claim: ClaimName | None = None
     api_requests_per_second: int = Field(default=100, ge=1)
     api_burst: int = Field(default=200, ge=1)
+    public_callbacks: bool = Field(
+        default=False,
+        description="A route without authorisation that completes callbacks of durable runs by "
+        "their tokens, with bodies of at most 64 KB.",
+    )
+    public_callbacks_per_second: int = Field(default=20, ge=1)
+    public_callbacks_burst: int = Field(default=40, ge=1)
 
     # Metrics, alarms and dashboard.
     monitoring: MonitoringLevel = Field(

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from hourhand import Retry, RunContext, StepFailed, job
+from hourhand.api.http_request import PUBLIC_ROUTE_KEY
 from hourhand.client import Conflict, Invalid, NotFound
 from hourhand.handlers import Registry
 from hourhand.testing import FakeHourhand, ReplayMismatch, replay
+from tests.functions.api_client import load_event
 
 CALLS: list[str] = []
 TOKENS: list[str] = []
@@ -85,6 +87,31 @@ def test_a_run_shows_what_it_waits_for_and_goes_on_at_the_signal(hourhand: FakeH
     ended = hourhand.get(run_id)
     assert ended.result == {"charge": "charge", "ok": {"ok": True}, "shipped": "ship"}
     assert CALLS == ["charge", "ship"]
+
+
+def publicly(hourhand: FakeHourhand, path: str, body: str, method: str = "POST") -> int:
+    """Send a request by the route of API Gateway that needs no authorisation; return the status."""
+    event = load_event("http_api_iam")
+    event["routeKey"] = PUBLIC_ROUTE_KEY
+    del event["requestContext"]["authorizer"]
+    event["rawPath"] = event["requestContext"]["http"]["path"] = path
+    event["requestContext"]["http"]["method"] = method
+    event["body"] = body
+    return int(hourhand._answer(event, None)["statusCode"])
+
+
+def test_a_public_callback_needs_its_token_alone_and_reaches_nothing_else(
+    hourhand: FakeHourhand,
+) -> None:
+    run_id = started(hourhand, "pay")
+    path = f"/v1/callbacks/{TOKENS[-1]}"
+    assert publicly(hourhand, f"{path}/succeed", json.dumps({"result": "x" * 64_000})) == 413
+    assert publicly(hourhand, f"/v1/jobs/{run_id}/cancel", "") == 403
+    assert publicly(hourhand, "/v1/jobs", "", "GET") == 403
+    assert publicly(hourhand, "/v1/callbacks/cb_forged/succeed", "{}") == 404
+    assert publicly(hourhand, f"{path}/succeed", '{"result": 7}') == 200
+    hourhand.run_due()
+    assert hourhand.get(run_id).result == 7
 
 
 def test_the_steps_of_a_run_are_listed_in_their_order_with_their_states(

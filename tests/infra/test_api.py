@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hourhand.api.http_request import PUBLIC_ROUTE_KEY
 from tests.infra.evaluation import ACCOUNT, REGION
 from tests.infra.stacks import Deployment, Deployments
 
@@ -61,6 +62,23 @@ def test_the_api_is_throttled(deployments: Deployments, stage: str, rate: int, b
         "ThrottlingBurstLimit": burst,
     }
     assert (made["StageName"], made["AutoDeploy"]) == ("$default", True)
+
+
+def test_a_callback_is_completed_without_authorisation_where_that_was_chosen(
+    deployments: Deployments,
+) -> None:
+    deployment = deployments.of(public_callbacks=True, public_callbacks_per_second=5)
+    routes = deployment.of_type("AWS::ApiGatewayV2::Route")
+    made = {one["Properties"]["RouteKey"]: one["Properties"] for one in routes.values()}
+    assert {key: one["AuthorizationType"] for key, one in made.items()} == {
+        "ANY /v1/{proxy+}": "AWS_IAM",
+        PUBLIC_ROUTE_KEY: "NONE",
+    }
+    stage = deployment.only("AWS::ApiGatewayV2::Stage")
+    assert stage["RouteSettings"] == {
+        PUBLIC_ROUTE_KEY: {"ThrottlingRateLimit": 5, "ThrottlingBurstLimit": 40}
+    }
+    assert stage["DefaultRouteSettings"]["ThrottlingRateLimit"] == 100
 
 
 def test_every_call_is_logged_without_what_it_carried(dev: Deployment) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hourhand.api.requests import BulkDiscard, JobSubmission, quoted
 from hourhand.domain.callers import LOCAL, UNKNOWN
-from hourhand.domain.errors import FieldError, Forbidden, HourhandError, NotFound
+from hourhand.domain.errors import FieldError, Forbidden, HourhandError, NotFound, TooLarge
 from hourhand.domain.ids import JOB_ID, OWN_ID
 from hourhand.settings import SCOPE_PREFIX
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from hourhand.api.routing import Services
 
 MAX_TENANT_CHARACTERS = 128
+
+CALLBACKS = "/v1/callbacks/"
+MAX_PUBLIC_BYTES = 64_000
+"""The largest body of a callback that needs no authorisation."""
 
 
 class Scope(StrEnum):
@@ -45,6 +49,7 @@ class Bound(StrEnum):
     BATCH = "Each job's `tenant` is the caller's; another one is 403 for that job."
     OWN = "Only what is of the tenant is listed."
     SHARED = "As for every caller: it reads nothing that belongs to a tenant."
+    BEARER = "The token in the path decides: it names one call of one run."
     REFUSED = "403: it concerns the whole installation."
 
 
@@ -58,7 +63,7 @@ class Access:
 
 _READ_JOB = Access(Scope.READ, Bound.JOB)
 _OPERATE_JOB = Access(Scope.OPERATE, Bound.JOB)
-_COMPLETE = Access(Scope.OPERATE, Bound.SHARED)
+_COMPLETE = Access(Scope.OPERATE, Bound.BEARER)
 _BULK = Access(Scope.OPERATE, Bound.BULK)
 _READ_SCHEDULE = Access(Scope.READ, Bound.SCHEDULE)
 _OPERATE_SCHEDULE = Access(Scope.OPERATE, Bound.SCHEDULE)
@@ -81,7 +86,6 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("POST", "/v1/jobs/{id}/signals/{name}"): _OPERATE_JOB,
     ("GET", "/v1/jobs/{id}/steps"): _READ_JOB,
     ("GET", "/v1/jobs/{id}/journal"): _READ_JOB,
-    # The secret in a token decides, and names one call of one run.
     ("POST", "/v1/callbacks/{token}/succeed"): _COMPLETE,
     ("POST", "/v1/callbacks/{token}/fail"): _COMPLETE,
     ("POST", "/v1/callbacks/{token}/heartbeat"): _COMPLETE,
@@ -201,6 +205,9 @@ def admit(services: Services, request: Request, route: tuple[str, str], id_: str
 
     Raises `Forbidden`, and `NotFound` for what belongs to another tenant.
     """
+    if request.is_public:
+        _require_callback(request, route)
+        return replace(request, actor=services.callers.key_of(UNKNOWN + "callback"))
     caller = services.access.caller_of(request.authorizer)
     access = ACCESS.get(route)
     services.access.require(caller, access)
@@ -210,6 +217,15 @@ def admit(services: Services, request: Request, route: tuple[str, str], id_: str
     if access is None or access.scope is not Scope.READ:
         request = replace(request, actor=services.callers.key_of(caller.identity))
     return request
+
+
+def _require_callback(request: Request, route: tuple[str, str]) -> None:
+    """Refuse what a caller whom nothing authenticated may not do: all but a small callback."""
+    if not route[1].startswith(CALLBACKS):
+        raise Forbidden("Without authorisation only callbacks can be completed.")
+    if len((request.body or "").encode()) > MAX_PUBLIC_BYTES:
+        message = f"must have at most {MAX_PUBLIC_BYTES:,} bytes without authorisation"
+        raise TooLarge("The body is too large.", errors=(FieldError("body", message),))
 
 
 def own_query(query: Mapping[str, str], tenant: str) -> dict[str, str]:

@@ -22,6 +22,10 @@ MAX_QUERY_FIELDS = 50
 JSON_BLANKS = " \t\r\n"
 """JSON's white space (RFC 8259, section 2); Python's own takes in control characters."""
 
+PUBLIC_PATH = "/v1/callbacks/{token}/{action}"
+PUBLIC_ROUTE_KEY = f"POST {PUBLIC_PATH}"
+"""The one route without authorisation, of a deployment with `public_callbacks`."""
+
 _TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
 _XRAY_ROOT = re.compile(r"(?:^|;)\s*Root=1-([0-9a-f]{8})-([0-9a-f]{24})(?:;|$)")
 _NO_TRACE = "0" * 32
@@ -34,6 +38,7 @@ class Request:
     ``authorizer`` is what API Gateway knows of the caller, and ``trace_id`` 32 hex digits or
     ``None``. `hourhand.api.access.admit` adds the rest: ``actor``, the key under which the history
     keeps the caller, and what bounds a caller to the jobs and schedules of one ``tenant``.
+    ``is_public``: it came by the route that API Gateway opens to everybody.
     """
 
     method: str
@@ -45,6 +50,7 @@ class Request:
     is_base64: bool
     authorizer: Mapping[str, Any]
     trace_id: str | None
+    is_public: bool = False
     actor: str = LOCAL
     tenant: str | None = None
     bound: Bound | None = None
@@ -120,6 +126,7 @@ def read_event(event: Mapping[str, Any]) -> Request:
         is_base64=bool(event.get("isBase64Encoded")),
         authorizer=context.get("authorizer") or {},
         trace_id=trace_id_of(headers),
+        is_public=event.get("routeKey") == PUBLIC_ROUTE_KEY,
     )
 
 

@@ -120,7 +120,7 @@ def test_a_job_that_waits_for_a_slot_says_since_when_and_how_many_run_at_once() 
         "kind": "slot",
         "since": "2026-01-05T09:00:00.000Z",
         "max_running": 2,
-        **dict.fromkeys(("limit", "key", "position")),
+        **dict.fromkeys(("limit", "key", "name", "position")),
     }
     assert job_response(told)["waits_for"] == waits
     assert job_summary(told)["waits_for"] == waits
