@@ -148,6 +148,16 @@ DEBOUNCE_CLOSE = replace(
     deliveries=2,
 )
 
+DEBOUNCE_COPIED = replace(
+    DEBOUNCE,
+    name="debounce-copied",
+    about="two submissions of a debounced key in turn, and late copies of their writes",
+    arrange=_zero,
+    acknowledged=("zero",),
+    operations=(keyed("first"), keyed("second", follows=("first",))),
+    limits=Limits(crashes=0, expiries=0, copies=1),
+)
+
 DEBOUNCE_ENDS = replace(
     DEBOUNCE_CLOSE,
     name="debounce-ends",

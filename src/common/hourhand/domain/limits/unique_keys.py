@@ -2,7 +2,8 @@
 
 The jobs of a key are numbered; the number is the *incarnation*. The id of a job follows from the
 key and its incarnation, so the put of the job itself decides which of two submissions creates it.
-The unique-key record only says which incarnation is the newest, and no lock can be left behind.
+The unique-key record only says which incarnation is the newest, and no lock can be left behind. A
+job that ended is superseded before the next is put, so that no redrive brings it back beside it.
 """
 
 from __future__ import annotations
