@@ -12,7 +12,7 @@ from proof.explorer.operations import submits
 from proof.explorer.process import ScriptedProcess
 from proof.explorer.scenario import CRASH, Limits, Operation, Scenario, scenarios_among
 from tests.scenarios.steps import after, passed
-from tests.world.runs import fail_for_good
+from tests.world.runs import fail, fail_for_good, succeed
 from tests.world.world import World
 
 KEY = "payload.day"
@@ -146,6 +146,13 @@ DEBOUNCE_CLOSE = replace(
     acknowledged=("zero",),
     operations=(keyed("first"),),
     deliveries=2,
+)
+
+DEBOUNCE_FAILS = replace(
+    DEBOUNCE_CLOSE,
+    name="debounce-fails",
+    about="a submission of a debounced key as the first attempt of the job that waited fails",
+    handlers={"succeed": succeed, "fail": fail},
 )
 
 DEBOUNCE_COPIED = replace(

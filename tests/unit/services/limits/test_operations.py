@@ -356,20 +356,6 @@ def test_a_job_that_is_discarded_gives_its_slot_to_the_next(size: int) -> None:
     assert "dead-0" not in holders(world)
 
 
-def test_a_discard_that_died_before_it_freed_the_slot_keeps_no_job_from_it() -> None:
-    world = limited(Concurrency(1, holds="success"))
-    world.submit(id="first", retry={"max_attempts": 1})
-    world.deliver(fail)
-    late = world.submit(id="late")
-    world.deliver()
-    faults = Faults().fail("side_items.write_item", Unavailable("It did not answer."))
-    world.process(faults).api.operations.discard("first", actor="caller")
-    assert world.job(late).waits_for is not None
-    for _ in range(3):
-        world.minute()
-    assert world.job(late).status is JobStatus.SUCCEEDED
-
-
 def test_slots_that_are_freed_at_one_instant_are_all_kept_for_the_audit() -> None:
     world = limited(Concurrency(3, holds="success"))
     names = [f"dead-{number}" for number in range(3)]
