@@ -167,8 +167,6 @@ class OperationsService:
                     "redriven."
                 )
             if job.superseded_at is not None:
-                # An earlier round of this loop marked its objects live.
-                self.contents.keep_live(job)
                 raise self.unique.conflict_of(job)
             self._require_payload_is_json(job)
             if job.due_at is not None:
@@ -182,6 +180,8 @@ class OperationsService:
                 self.telemetry.count("jobs_redriven")
                 self._keep_objects(job)
                 return job
+            # They were marked live for a redrive that was refused.
+            self.contents.keep_live(job)
         raise _lost_too_often(job_id)
 
     def discard(self, job_id: str, *, actor: str, note: str = "", reason: str = "") -> Job:
