@@ -550,7 +550,11 @@ CASES = (
             status=status,
             build=make.redrive,
             given=lambda now: {"expires_at": now, "cancel_requested_at": now},
-            breaks={"generation": NEXT_GENERATION, "not_compensated": stored(compensated_round=1)},
+            breaks={
+                "generation": NEXT_GENERATION,
+                "not_superseded": stored_time("superseded_at", SECOND),
+                "not_compensated": stored(compensated_round=1),
+            },
         )
         for status in (JobStatus.DEAD, JobStatus.CANCELLED, JobStatus.EXPIRED)
     ),
@@ -560,7 +564,11 @@ CASES = (
         status=JobStatus.SUCCEEDED,
         build=make.rerun,
         given=lambda now: {"run_deadline": now + timedelta(days=1)},
-        breaks={"generation": NEXT_GENERATION, "not_compensated": stored(compensated_round=1)},
+        breaks={
+            "generation": NEXT_GENERATION,
+            "not_superseded": stored_time("superseded_at", SECOND),
+            "not_compensated": stored(compensated_round=1),
+        },
     ),
     MoveCase(
         name="run what was reversed again",
@@ -568,7 +576,11 @@ CASES = (
         status=JobStatus.DEAD,
         build=make.rerun,
         given=lambda now: {"run_deadline": now, "compensated_round": 1},
-        breaks={"generation": NEXT_GENERATION, "not_compensated": stored(compensated_round=2)},
+        breaks={
+            "generation": NEXT_GENERATION,
+            "not_superseded": stored_time("superseded_at", SECOND),
+            "not_compensated": stored(compensated_round=2),
+        },
     ),
     MoveCase(
         name="redrive what was discarded",
@@ -576,7 +588,19 @@ CASES = (
         status=JobStatus.DEAD,
         build=make.redrive,
         given=lambda now: {"discarded_at": now, "discard_note": "a mistake"},
-        breaks={"generation": NEXT_GENERATION, "not_compensated": stored(compensated_round=1)},
+        breaks={
+            "generation": NEXT_GENERATION,
+            "not_superseded": stored_time("superseded_at", SECOND),
+            "not_compensated": stored(compensated_round=1),
+        },
+    ),
+    MoveCase(
+        name="supersede",
+        function=transitions.supersede,
+        status=JobStatus.CANCELLED,
+        build=make.supersede,
+        breaks={"generation": NEXT_GENERATION},
+        leaves_a_trace=False,
     ),
     MoveCase(
         name="discard",

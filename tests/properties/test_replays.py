@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hourhand.domain.durable.records import Record, record_of
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.domain.side_items import SideItem, SideItemKind, SideItemUpdate
+from hourhand.domain.side_items import Path, SideItem, SideItemKind, SideItemUpdate, Stored
 from hourhand.domain.times import from_ms
 from hourhand.handlers.run_context import RunContext
 from tests.examples import examples
@@ -51,9 +51,9 @@ def run_call(ctx: RunContext, ledger: Ledger, number: int, call: Call) -> Any:
     match kind:
         case "step" | "large" | "started" | "branch":
             where = ctx.branch("left") if kind == "branch" else ctx
-            options = {"compensate": print} if kind == "started" else {}
+            undo = print if kind == "started" else None
             size = 5_000 if kind == "large" else 1
-            return where.step(what, ledger.value, f"{number}", size, **options)[:9]
+            return where.step(what, ledger.value, f"{number}", size, compensate=undo)[:9]
         case "sleep":
             return ctx.sleep("rest", what)
         case "wait":
@@ -82,7 +82,8 @@ def played(
         for number in range(SIGNALS):
             world.api.signals.send("run", "s", str(number), str(number))
     for item in (*journal, *others):
-        update = SideItemUpdate(key=item.key, sets=dict(item.values), keep_until=FAR)
+        values = cast("dict[Path, Stored]", item.values)
+        update = SideItemUpdate(key=item.key, sets=values, keep_until=FAR)
         assert world.side_items.write_item(update).is_applied
     world.settle(durable(handler, world.clock), minutes=120)
     assert world.job("run").status is JobStatus.SUCCEEDED

@@ -53,6 +53,11 @@ def found(body: str) -> list[str]:
         ("try: ctx.step('a', f)\nexcept BaseException: pass", "also catches the suspension"),
         ("try: ctx.step('a', f)\nexcept: pass", "also catches the suspension"),
         ("ctx.step('a', f, time.time())", "time.time() reads a clock"),
+        ("for row in ctx.iterate('r', rows):\n    if row: break", "leaves the rows of ctx.iter"),
+        (
+            "for row in ctx.iterate('r', rows):\n  try: f()\n  except ValueError: return row",
+            "leaves the rows of ctx.iterate early",
+        ),
     ],
 )
 def test_what_a_replay_may_answer_otherwise_is_found(line: str, message: str) -> None:
@@ -73,6 +78,9 @@ def test_what_a_replay_may_answer_otherwise_is_found(line: str, message: str) ->
         "requests = payload['requests']\nfor one in requests: one.send()",
         "now = time.time()  # hourhand: ok",
         "name = payload.name()",
+        "for row in ctx.iterate('r', rows):\n    for x in row:\n        if x: break",
+        "for row in ctx.iterate('r', rows):\n    def f(): return row\n    ctx.step('a', f)",
+        "for row in rows:\n    if row: break",
     ],
 )
 def test_steps_and_what_is_the_same_in_each_replay_are_left_alone(line: str) -> None:

@@ -59,7 +59,8 @@ CONDITIONS = {
     "request_cancel": {*OWNER, "not_asked_yet"},
     "change": {"status", "generation"},
     "expire": {"status", "generation", "expired"},
-    "redrive": {"status", "generation", "not_compensated"},
+    "supersede": {"status", "generation"},
+    "redrive": {"status", "generation", "not_superseded", "not_compensated"},
     "mark_compensated": {"status", "round", "not_compensated"},
     "discard": {"status", "generation", "not_discarded_yet"},
 }
@@ -101,7 +102,7 @@ def test_a_move_expects_what_the_protocol_asks_for(case: Case) -> None:
 def test_only_a_compacting_write_expects_the_history_as_it_was_read(case: Case) -> None:
     added = set(case.build(with_long_history(case.ordinary)).expect) - CONDITIONS[case.name]
     records_no_event = {
-        *("keep_payload", "debounce", "claim", "heartbeat", "finish"),
+        *("keep_payload", "debounce", "supersede", "claim", "heartbeat", "finish"),
         *("flag", "clear_flag", "keep_journal", "mark_compensated"),
     }
     assert added == (set() if case.builder in records_no_event else {"history_as_read"})

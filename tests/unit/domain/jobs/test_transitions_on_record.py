@@ -42,7 +42,7 @@ from tests.unit.domain.move_samples import CASES_BY_BUILDER, complete, done, fai
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 RECORDED_NOWHERE = {
-    *("debounce", "keep_payload", "heartbeat", "finish"),
+    *("debounce", "supersede", "keep_payload", "heartbeat", "finish"),
     *("flag", "clear_flag", "keep_journal", "mark_compensated"),
 }
 """Moves that leave no event: repeated, they are harmless."""

@@ -270,7 +270,8 @@ def test_an_invocation_that_made_progress_is_listed_as_an_attempt_however_it_end
 
 
 def test_a_run_whose_handler_was_removed_while_it_slept_goes_on_once_it_is_back() -> None:
-    world, calls = durable_world(), []
+    world = durable_world()
+    calls: list[str] = []
 
     def handler(ctx: RunContext) -> str:
         ctx.step("first", calls.append, "first")
@@ -291,7 +292,8 @@ def test_a_run_whose_handler_was_removed_while_it_slept_goes_on_once_it_is_back(
 
 
 def test_a_step_that_was_removed_while_the_run_slept_is_left_over() -> None:
-    world, calls = durable_world(), []
+    world = durable_world()
+    calls: list[str] = []
 
     def before(ctx: RunContext) -> None:
         ctx.step("gone", calls.append, "gone")
@@ -307,3 +309,14 @@ def test_a_step_that_was_removed_while_the_run_slept_is_left_over() -> None:
     world.settle(durable(after, world.clock))
     assert world.api.queries.job("run").result_text == '"done"'
     assert calls == ["gone", "new"]
+
+
+def test_a_unique_run_that_succeeded_is_not_run_again_in_part() -> None:
+    world = durable_world()
+    run = world.submit(unique={"key": "payload", "until": "end"}, payload=7)
+    world.settle(durable(lambda ctx: ctx.step("a", int), world.clock))
+    assert world.job(run).status is JobStatus.SUCCEEDED
+    with pytest.raises(WrongState, match="gave up its unique key"):
+        world.api.run_redrives.redrive_from(run.id, ["a"], actor="caller")
+    with pytest.raises(WrongState, match="gave up its unique key"):
+        world.api.run_redrives.redrive_fresh(run.id, actor="caller")

@@ -8,7 +8,7 @@ does not look into them.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 IGNORED = "hourhand: ok"
@@ -24,6 +24,10 @@ _ENVIRONMENT = "may differ after a deployment. Read it in a step"
 _OUTSIDE = "calls something outside, again in every replay. Do it in a step"
 _PROCESS = "differs between processes. Decide by the payload and by results of steps"
 _ORDER = "iterates over a set, whose order differs between processes. Use sorted(...)"
+_LEAVES = (
+    "leaves the rows of ctx.iterate early, and a replay does not see the rows before again. Go on "
+    "to their end, and record in a step what the loop has to decide"
+)
 _CATCHES = "also catches the suspension of the run. Catch Exception"
 
 CALLS: Mapping[str, str] = {
@@ -173,14 +177,20 @@ class _Body:
             if self._module.full_name(node.value) == "os.environ":
                 yield self._finding(node, f"os.environ {_ENVIRONMENT}.")
         elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
-            if _is_set(node.iter):
-                yield self._finding(node.iter, f"This {_ORDER}.")
+            yield from self._judged_loop(node)
         elif isinstance(node, ast.ExceptHandler):
             name = "" if node.type is None else self._module.full_name(node.type)
             if name in {"", "BaseException"}:
                 yield self._finding(node, f"This {_CATCHES}.")
 
-    def _finding(self, node: ast.expr | ast.ExceptHandler, message: str) -> Finding:
+    def _judged_loop(self, node: ast.For | ast.AsyncFor | ast.comprehension) -> Iterator[Finding]:
+        if _is_set(node.iter):
+            yield self._finding(node.iter, f"This {_ORDER}.")
+        if not isinstance(node, ast.comprehension) and _is_iterate(node.iter):
+            for exit_ in _exits(node.body, in_loop=False):
+                yield self._finding(exit_, f"This {_LEAVES}.")
+
+    def _finding(self, node: ast.expr | ast.stmt | ast.ExceptHandler, message: str) -> Finding:
         return Finding(node.lineno, node.col_offset + 1, self._handler, message)
 
 
@@ -208,6 +218,31 @@ def _is_set(node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Name) and node.func.id in {"set", "frozenset"}
     return isinstance(node, ast.Set | ast.SetComp)
+
+
+def _is_iterate(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "iterate"
+    )
+
+
+def _exits(body: Sequence[ast.stmt], *, in_loop: bool) -> Iterator[ast.stmt]:
+    """Yield the statements that leave a loop with this body; a `break` of a loop inside does not.
+
+    An error leaves it, too; the attempt then fails, and the next one goes on at the saved place.
+    """
+    for statement in body:
+        if isinstance(statement, ast.Return) or (isinstance(statement, ast.Break) and not in_loop):
+            yield statement
+        if isinstance(statement, _Function | ast.ClassDef):
+            continue
+        is_loop = isinstance(statement, ast.For | ast.AsyncFor | ast.While)
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            for inner in getattr(statement, name, []):
+                nested = [inner] if isinstance(inner, ast.stmt) else inner.body
+                yield from _exits(nested, in_loop=in_loop or is_loop)
 
 
 def _name_in(decorator: ast.Call) -> str | None:

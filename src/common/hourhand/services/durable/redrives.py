@@ -132,6 +132,11 @@ class RunRedrives:
         require_durable(job, self.handlers)
         if not job.status.is_final:
             raise WrongState(f"Run {job_id} is {job.status}; only a run that ended is redriven.")
+        if job.status is JobStatus.SUCCEEDED and job.unique_key is not None:
+            # A submission of its key does not look at a job that succeeded.
+            raise WrongState(
+                f"Run {job_id} SUCCEEDED and gave up its unique key with that. Submit a new job."
+            )
         return job
 
     def _require_ended(self, job_id: str) -> Job:

@@ -42,6 +42,7 @@ from hourhand.domain.jobs.transitions._operations import (
     discard,
     redrive,
     request_cancel,
+    supersede,
 )
 from hourhand.domain.jobs.transitions._parts import KEY_HOLDS_AT_LEAST, keep_after_end
 from hourhand.domain.jobs.transitions._recovery import expire, finish, recover
@@ -80,6 +81,7 @@ __all__ = [
     "request_cancel",
     "restart",
     "retry_later",
+    "supersede",
     "suspend",
     "take_over",
     "unmark",
