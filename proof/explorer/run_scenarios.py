@@ -97,6 +97,10 @@ def _waits(ctx: RunContext) -> Any:
     return ctx.wait_for("approved", timeout=600, default="nobody")
 
 
+def _waits_twice(ctx: RunContext) -> Any:
+    return [ctx.wait_for("approved", timeout=600, default="nobody") for _ in range(2)]
+
+
 def _calls_back(ctx: RunContext) -> Any:
     with suppress(Exception):
         return ctx.callback("paid", timeout=600).result()
@@ -218,6 +222,34 @@ RUN_CANCEL = replace(
     operations=(operates("canceller", "cancel"),),
     deliveries=1,
     handlers=_runs(_waits),
+    limits=QUIET,
+)
+
+SIGNAL_TIMEOUT = replace(
+    SIGNAL_AFTER,
+    name="signal-timeout",
+    about="a signal that comes as the time of its wait is over",
+    arrange=after(submitted(), _delivered(_waits), lambda world: world.advance(599)),
+    operations=(signals(),),
+    ticks=1,
+)
+
+CALLBACK_TIMEOUT = replace(
+    CALLBACK_TWICE,
+    name="callback-timeout",
+    about="a completion that comes as the time of its callback is over",
+    arrange=after(submitted(), _delivered(_calls_back), lambda world: world.advance(599)),
+    operations=(completes("one", "1"),),
+    ticks=1,
+)
+
+CLEAR_IN_PLACE = replace(
+    SIGNAL_WHILE,
+    name="clear-in-place",
+    about="two signals while a run replays in place",
+    operations=(signals(), signals("another", "2")),
+    deliveries=1,
+    handlers=_runs(_waits_twice),
     limits=QUIET,
 )
 
