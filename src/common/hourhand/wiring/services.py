@@ -260,6 +260,10 @@ class Wiring:
 
         return HandlerStarts(self.job_limits, self.rate_limiters)
 
+    def has_rate(self, job: Job) -> bool:
+        """Whether a rate limit counts each start of ``job``. Reads nothing."""
+        return self._has_limits(job) and self.job_limits.has_rate(job)
+
     def hold_rates(self, job: Job, until: datetime) -> None:
         """Let no job start that has the rate limits of ``job``."""
         if self._has_limits(job):

@@ -234,34 +234,6 @@ def test_a_job_that_finds_a_line_once_it_holds_its_slot_gives_the_slot_back() ->
     assert world.job("second").status is JobStatus.SUCCEEDED
 
 
-@pytest.mark.parametrize(
-    ("rate", "at_once"),
-    [
-        (Rate(60, per=60, burst=4, shards=4), 4),
-        (Rate(600, per=1, burst=1), 1),
-        (Rate(600, per=1, burst=2), 2),
-        (Rate(600, per=1, window="fixed"), 600),
-    ],
-)
-def test_shards_do_not_multiply_the_burst(rate: Rate, at_once: int) -> None:
-    world = paced(rate, count=0)
-    for number in range(700):
-        world.submit(id=f"job-{number}")
-    begun = world.clock.now()
-    world.deliver()
-    interval = timedelta(seconds=rate.per / rate.count)
-    assert sum(at < begun + interval for at in starts(world)) <= at_once
-
-
-def test_a_number_that_is_set_lowers_the_burst_and_the_shards() -> None:
-    world = limited(Rate(100, per=60, burst=50, shards=10))
-    world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=1), "operator")
-    for number in range(60):
-        world.submit(id=f"job-{number}")
-    pass_time(world, 50, 1)
-    assert len(starts(world)) == 1
-
-
 # --- a reset ---
 
 
@@ -458,18 +430,6 @@ def test_a_job_that_another_service_refuses_holds_the_others_back(
     pass_time(world, 20)
     assert len(starts(world)) == 7
     assert world.job("job-0").attempt == 1
-
-
-def test_a_refusal_holds_every_shard_of_a_rate() -> None:
-    world = limited(Rate(1000, per=1))
-    world.submit(id="job-0")
-    world.deliver(told_to_wait)
-    for number in range(1, 40):
-        world.submit(id=f"job-{number}")
-    pass_time(world, 19, 1)
-    assert len(starts(world)) == 1
-    pass_time(world, 20, 1)
-    assert len(starts(world)) == 41
 
 
 def test_a_job_without_a_rate_is_only_put_off() -> None:

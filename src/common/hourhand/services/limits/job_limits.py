@@ -46,6 +46,11 @@ class JobLimits:
         found = limits_of(named, self._fields(job), job.limit_keys) if named else ()
         return found if job.overlap is None else in_order((*found, overlap_limit(job.overlap)))
 
+    def has_rate(self, job: Job) -> bool:
+        """Whether a rate limit counts the next start of a job that began. Reads nothing."""
+        named = named_limits(self.handlers, job.handler, job.limits)
+        return any(isinstance(one.limit, Rate) and one.limit.on != "take" for one in named)
+
     def shared(self, job: Job, name: str) -> JobLimit:
         """Return the shared rate limit of this name as a job has it.
 
