@@ -190,7 +190,7 @@ def test_a_refusal_holds_every_shard_of_a_rate() -> None:
         (Rate(60, per=60, burst=4, shards=4), 4),
         (Rate(600, per=1, burst=1), 1),
         (Rate(600, per=1, burst=2), 2),
-        (Rate(600, per=1, window="fixed"), 600),
+        (Rate(300, per=1, window="fixed"), 300),
     ],
     ids=["declared", "of a high rate", "two", "window"],
 )

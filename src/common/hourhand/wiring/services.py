@@ -234,7 +234,10 @@ class Wiring:
     def rate_limiters(self) -> RateLimiters:
         from hourhand.services.limits.rate_limiters import RateLimiters
 
-        return RateLimiters(self.adapters.side_items, self.adapters.clock, self.overrides)
+        adapters = self.adapters
+        return RateLimiters(
+            adapters.side_items, adapters.clock, adapters.randomness, self.overrides
+        )
 
     def rate_waits(self, worker: str) -> RateWaits:
         """Return what lets the jobs of a worker wait for their rates."""
