@@ -196,6 +196,8 @@ def test_a_payload_that_costs_more_than_a_period_has_is_refused() -> None:
     with pytest.raises(InvalidInput, match="count of the rate limit") as refused:
         world.submit(payload={"tokens": 60.5})
     assert [error.field for error in refused.value.errors] == ["payload.tokens"]
+    with pytest.raises(InvalidInput, match="count of the rate limit"):
+        world.put_schedule("nightly", expression="0 3 * * *", payload={"tokens": 61})
     world.submit(id="job-0", payload={"tokens": 60}, delay_seconds=60)
     with pytest.raises(InvalidInput, match="count of the rate limit"):
         world.change("job-0", payload={"tokens": 61})
