@@ -73,7 +73,8 @@ class RateWaits:
             except TooFar:
                 return self.end_too_far(candidate, job, limiter)
             except CostTooHigh as error:
-                return end_too_high(candidate, error)
+                end_too_high(candidate, error)
+                return None
             except Crowded:
                 return self.ask_again()
         return self.move(job, given)
@@ -174,7 +175,8 @@ class GateRule:
         except Crowded:
             return self.waits.ask_again()
         except CostTooHigh as error:
-            return end_too_high(candidate, error)
+            end_too_high(candidate, error)
+            return None
 
     def _start(
         self, candidate: Candidate, job: Job, limiters: Sequence[Limiter]
