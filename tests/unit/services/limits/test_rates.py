@@ -308,6 +308,20 @@ def test_a_job_that_finds_a_line_once_it_holds_its_slot_gives_the_slot_back() ->
     assert world.job("second").status is JobStatus.SUCCEEDED
 
 
+# --- lost races ---
+
+
+@pytest.mark.parametrize(("fraction", "waits"), [(0.0, 1), (0.5, 6), (0.999, 10)])
+def test_a_job_that_lost_every_race_waits_for_a_drawn_time(
+    monkeypatch: pytest.MonkeyPatch, fraction: float, waits: int
+) -> None:
+    monkeypatch.setattr(MemoryRandomness, "fraction", lambda _: fraction)
+    world = World()
+    overrides = world.api.limits.overrides
+    limiters = RateLimiters(world.side_items, world.clock, MemoryRandomness(), overrides)
+    assert limiters.ask_again() == waits * SECOND
+
+
 # --- a reset ---
 
 
