@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hourhand import JobContext, RetryLater, Snooze
+from hourhand import JobContext, RateLimited, RetryLater, Snooze
 from hourhand.domain.jobs.job import Progress
 from hourhand.handlers import JobLogger, StopReason, StopSignal
 
@@ -127,8 +127,14 @@ def test_a_wait_is_a_number_of_seconds_or_a_timedelta(kind: Any) -> None:
 
 @pytest.mark.parametrize("wrong", [-1, math.nan, math.inf, 367 * 86_400])
 def test_a_wait_out_of_range_is_refused(wrong: float) -> None:
-    with pytest.raises(ValueError, match="seconds must be from 0 to"):
+    with pytest.raises(ValueError, match="seconds must be from 0 to 31622400"):
         Snooze(wrong)
+
+
+def test_a_rate_is_held_for_thirty_days_at_most() -> None:
+    assert RateLimited(timedelta(days=30)).wait == timedelta(days=30)
+    with pytest.raises(ValueError, match="seconds must be from 0 to 2592000, not"):
+        RateLimited(timedelta(days=30, seconds=1))
 
 
 @pytest.mark.parametrize("wrong", ["soon", None, True])
