@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hourhand.domain.jobs.job import TICK, Job
 from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.times import rfc3339
 from hourhand.settings import DispatchMode, LeaderMode, Settings
 from hourhand.wiring.adapters import Adapters
 
@@ -319,7 +320,9 @@ class Wiring:
         """Return what rechecks the wait queues of one sweep."""
         from hourhand.services.limits.rechecks import Rechecks
 
-        return Rechecks(self.job_limits, self.wait_queues, self.timings, self.adapters.telemetry)
+        adapters = self.adapters
+        turn = rfc3339(adapters.clock.now())
+        return Rechecks(self.job_limits, self.wait_queues, adapters.telemetry, turn)
 
     @cached_property
     def slot_release(self) -> SlotRelease:
@@ -527,6 +530,7 @@ class Wiring:
 
     @cached_property
     def scheduling(self) -> SchedulingService:
+        from hourhand.services.ticks.changed_limits import ChangedLimits
         from hourhand.services.ticks.clock_audit import ClockAudit
         from hourhand.services.ticks.dispatch import Dispatcher, InTurn
         from hourhand.services.ticks.ended_pauses import EndedPauses
@@ -559,6 +563,7 @@ class Wiring:
             ended_pauses=EndedPauses(
                 adapters.control, self.waiter_records, adapters.clock, timings, telemetry
             ),
+            changed_limits=ChangedLimits(adapters.handlers, self.overrides, timings),
             schedule_sweep=self.schedule_sweep,
             clock=adapters.clock,
             timings=timings,

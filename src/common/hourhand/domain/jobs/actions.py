@@ -87,6 +87,17 @@ class Recheck:
 
 
 @dataclass(frozen=True, slots=True)
+class OutOfQueue:
+    """What a recheck found: the parked job does not stand in its wait queue.
+
+    ``granted_at``: since when it has a slot. ``None``: it has none, and a worker must judge it
+    anew: its waiter record is lost, or its limit or the shard is gone.
+    """
+
+    granted_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PutOff:
     """It is parked, or its handler is paused, and its entry is old: move the entry to ``until``."""
 
@@ -196,6 +207,24 @@ def _wake(job: Job, judgement: SweepContext) -> Action:
         return Wake()
     later = next_look(job, now)
     return PutOff(later) if later is not None else Recheck()
+
+
+def after_recheck(job: Job, found: OutOfQueue, judgement: SweepContext) -> DispatchAgain | Leave:
+    """Decide about a parked job that stands in no wait queue.
+
+    It was sent when it got its slot, and is judged by that as any job that was sent. One without a
+    slot is sent at once; after that, too, its message is missed as that of any job.
+    """
+    sent_at = job.enqueued_at or judgement.now
+    if found.granted_at is not None:
+        # It was parked before it was granted: only a mark of a further message is later.
+        last = max(found.granted_at, sent_at)
+        return _dispatch_again(job, found.granted_at, last, judgement)
+    since = [e for e in job.history if e.kind is EventKind.PARKED or e.kind in _AGAIN]
+    if not since or since[-1].kind is EventKind.PARKED:
+        return DispatchAgain(job.queue, "is in no queue")
+    parked_at = max((e.at for e in since if e.kind is EventKind.PARKED), default=sent_at)
+    return _dispatch_again(job, parked_at, sent_at, judgement)
 
 
 def _send(job: Job, judgement: SweepContext) -> Dispatch | DispatchAgain | Leave:
