@@ -9,7 +9,6 @@ import pytest
 
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.jobs.job import Job, JobStatus, Priority
-from hourhand.domain.limits.slots import SlotsRecord, slot_number
 from hourhand.domain.limits.waiters import (
     Waiter,
     WaiterState,
@@ -85,8 +84,7 @@ def test_a_waiter_does_not_rank_before_itself() -> None:
         (a_sent_job(), {"is_parked": False}, WaiterState.ON_ITS_WAY),
         (a_sent_job(expires_at=NOW), {}, WaiterState.EXPIRED),
         (a_sent_job(expires_at=after(1)), {}, WaiterState.WAITS),
-        (a_sent_job(), {"held": 1}, WaiterState.HOLDS),
-        (a_sent_job(generation=3), {"generation": 3, "held": 2}, WaiterState.WAITS),
+        (a_sent_job(), {"holds": True}, WaiterState.HOLDS),
     ],
     ids=[
         "gone",
@@ -97,20 +95,17 @@ def test_a_waiter_does_not_rank_before_itself() -> None:
         "expired",
         "will expire",
         "was granted a slot",
-        "holds an older slot",
     ],
 )
 def test_a_waiter_record_is_worth_what_its_job_says(
     job: Job | None, how: dict[str, Any], state: WaiterState
 ) -> None:
-    held = how.get("held")
-    holders = {} if held is None else {"job-1": slot_number(held, NOW)}
-    waiter = Waiter(5, "job-1", how.get("generation", 1), "job-1")
+    waiter = Waiter(5, "job-1", 1, "job-1")
     found = state_of(
         waiter,
         job,
         is_parked=how.get("is_parked", True),
-        record=SlotsRecord(holders=holders),
+        holds=how.get("holds", False),
         now=NOW,
     )
     assert found is state

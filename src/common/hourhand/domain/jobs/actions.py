@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus, Priority
@@ -50,10 +50,14 @@ class Dispatch:
 
 @dataclass(frozen=True, slots=True)
 class DispatchAgain:
-    """Send a further message to ``queue``, then mark when."""
+    """Send a further message to ``queue``, then mark when.
+
+    ``slot_shard``: where it was granted the slot for which it is parked.
+    """
 
     queue: Priority
     reason: str
+    slot_shard: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +94,12 @@ class Recheck:
 class OutOfQueue:
     """What a recheck found: the parked job does not stand in its wait queue.
 
-    ``granted_at``: since when it has a slot. ``None``: it has none, and a worker must judge it
-    anew: its waiter record is lost, or its limit or the shard is gone.
+    ``granted_at``: since when it has a slot, in ``slot_shard``. ``None``: it has none, and a worker
+    must judge it anew: its waiter record is lost, or its limit or the shard is gone.
     """
 
     granted_at: datetime | None = None
+    slot_shard: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +224,10 @@ def after_recheck(job: Job, found: OutOfQueue, judgement: SweepContext) -> Dispa
     if found.granted_at is not None:
         # It was parked before it was granted: only a mark of a further message is later.
         last = max(found.granted_at, sent_at)
-        return _dispatch_again(job, found.granted_at, last, judgement)
+        action = _dispatch_again(job, found.granted_at, last, judgement)
+        if isinstance(action, DispatchAgain):
+            return replace(action, slot_shard=found.slot_shard)
+        return action
     since = [e for e in job.history if e.kind is EventKind.PARKED or e.kind in _AGAIN]
     if not since or since[-1].kind is EventKind.PARKED:
         return DispatchAgain(job.queue, "is in no queue")

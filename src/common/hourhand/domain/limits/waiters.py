@@ -12,8 +12,6 @@ from enum import StrEnum
 
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.jobs.job import Job, Priority
-from hourhand.domain.jobs.waiting import holder_key
-from hourhand.domain.limits.slots import SlotsRecord, generation_of
 from hourhand.domain.times import to_ms
 
 HEAD_START = timedelta(minutes=10)
@@ -101,11 +99,12 @@ class WaiterState(StrEnum):
 
 
 def state_of(
-    waiter: Waiter, job: Job | None, *, is_parked: bool, record: SlotsRecord, now: datetime
+    waiter: Waiter, job: Job | None, *, is_parked: bool, holds: bool, now: datetime
 ) -> WaiterState:
     """Judge a waiter record by its job, which was read after the record.
 
-    ``is_parked``: whether the job is parked for this limit.
+    ``is_parked``: whether the job is parked for this limit. ``holds``: whether the waiter holds a
+    slot of it, in any shard.
     """
     if job is None or not job.status.is_waiting or job.generation != waiter.generation:
         return WaiterState.STRAY
@@ -113,7 +112,4 @@ def state_of(
         return WaiterState.ON_ITS_WAY
     if job.expires_at is not None and job.expires_at <= now:
         return WaiterState.EXPIRED
-    number = record.holders.get(holder_key(job.id))
-    if number is not None and generation_of(number) == waiter.generation:
-        return WaiterState.HOLDS
-    return WaiterState.WAITS
+    return WaiterState.HOLDS if holds else WaiterState.WAITS

@@ -250,10 +250,10 @@ class LimitService:
         clock = self.tables.clock
         deadline = clock.monotonic() + GRANT_SECONDS
         granted = 0
-        for slots in [one for digest in digests for one in self._shards(declared, digest)]:
+        for slots in [one for digest in digests for one in self._shards(declared, digest)[:1]]:
             more = 1
             while more and granted < GRANTED_AT_ONCE and clock.monotonic() < deadline:
-                more = self.queues.recheck(slots, across=True)
+                more = self.queues.recheck_all(slots)
                 granted += more
         return granted
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -10,14 +10,14 @@ from hourhand.domain.ids import digest10
 from hourhand.domain.jobs.actions import OutOfQueue
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.waiting import holder_key
-from hourhand.domain.limits.slots import admitted_at_second, generation_of
+from hourhand.domain.limits.slots import SlotsRecord, admitted_at_second
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.limits.job_limits import JobLimits
-from hourhand.services.limits.slot_tables import Slots, SlotsView
+from hourhand.services.limits.slot_tables import Slots
 from hourhand.services.limits.wait_queues import WaitQueues, is_parked_for, own_place
 
 MAX_QUEUES = 1_000
-"""Wait queues that every sweep rechecks: some seconds of calls. See `Rechecks`."""
+"""Limits, each with one key, whose wait queues every sweep rechecks. See `Rechecks`."""
 
 MAX_WAITERS_READ = 1_000
 """Waiters of one queue that a sweep reads, to find parked jobs that are not among them."""
@@ -25,14 +25,15 @@ MAX_WAITERS_READ = 1_000
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A queue before its recheck. ``waiting``: holder key and generation of its waiters.
+    """The shards of a limit before the recheck of their queues.
 
-    ``holders``: the numbers of the holders of all shards.
+    ``waiting``: holder key and generation of each waiter. ``all_read``: the shards of which it has
+    all waiters.
     """
 
-    holders: Mapping[str, int]
-    waiting: frozenset[tuple[str, int]]
-    all_read: bool
+    records: Mapping[int, SlotsRecord]
+    waiting: Collection[tuple[str, int]]
+    all_read: Collection[int]
 
 
 @dataclass(slots=True)
@@ -56,57 +57,49 @@ class Rechecks:
     left: int = field(default=0, init=False)
     """Jobs whose queue was left to another sweep."""
     _seen: dict[str, _Seen] = field(default_factory=dict, init=False)
-    _holders: dict[str, Mapping[str, int]] = field(default_factory=dict, init=False)
 
     def recheck(self, job: Job) -> OutOfQueue | None:
         """Recheck the queue in which ``job`` waits; ``None``: it stands there, or was left."""
         limit = next((one for one in self.limits.of(job) if is_parked_for(one, job)), None)
         slots = self.queues.tables.slots_of(limit) if limit is not None else None
         place = own_place(slots.limit, job) if slots is not None else None
-        if slots is None or place is None or place[0] >= len(slots.shards):
+        if limit is None or slots is None or place is None or place[0] >= len(slots.shards):
             # The definition of the limit is gone, or its shard since it was lowered.
             return OutOfQueue()
-        slots = slots.at(place[0])
-        seen = self._seen.get(slots.partition)
+        seen = self._seen.get(limit.digest16)
         if seen is None:
-            if not self._is_in_turn(slots):
+            if not self._is_in_turn(limit.digest16):
                 self.left += 1
                 self.telemetry.count("rechecks_left")
                 return None
             # Before the recheck, which itself sends what it grants, and what it finds granted.
-            seen = self._seen[slots.partition] = self._look(slots)
-            self.queues.recheck(slots, across=True)
-        return _found(job, seen)
+            seen = self._seen[limit.digest16] = self._look(slots)
+            self.queues.recheck_all(slots)
+        return _found(job, seen, place[0])
 
-    def _is_in_turn(self, slots: Slots) -> bool:
-        """Whether this sweep rechecks a queue that it meets for the first time."""
-        drawn = int.from_bytes(digest10("recheck", self.turn, slots.partition), "big")
+    def _is_in_turn(self, digest16: str) -> bool:
+        """Whether this sweep rechecks a limit that it meets for the first time."""
+        drawn = int.from_bytes(digest10("recheck", self.turn, digest16), "big")
         return drawn % (1 << len(self._seen) // MAX_QUEUES) == 0
 
     def _look(self, slots: Slots) -> _Seen:
-        view = self.queues.tables.view(slots, MAX_WAITERS_READ)
-        waiting = frozenset((waiter.holder, waiter.generation) for waiter in view.waiters)
-        return _Seen(self._holders_of_all_shards(slots, view), waiting, view.all_read)
-
-    def _holders_of_all_shards(self, slots: Slots, view: SlotsView) -> Mapping[str, int]:
-        """Return the holders of a limit: a free slot of any shard may have been granted."""
-        known = self._holders.get(slots.limit.digest16)
-        if known is None:
-            others = [one for one in slots.shards if one.shard != slots.shard]
-            views = [self.queues.tables.view(one, 0) for one in others]
-            known = {key: n for each in views for key, n in each.record.holders.items()}
-        known = {**known, **view.record.holders}
-        self._holders[slots.limit.digest16] = known
-        return known
+        views = {o.shard: self.queues.tables.view(o, MAX_WAITERS_READ) for o in slots.shards}
+        waiters = [waiter for view in views.values() for waiter in view.waiters]
+        return _Seen(
+            {shard: view.record for shard, view in views.items()},
+            {(waiter.holder, waiter.generation) for waiter in waiters},
+            [shard for shard, view in views.items() if view.all_read],
+        )
 
 
-def _found(job: Job, seen: _Seen) -> OutOfQueue | None:
+def _found(job: Job, seen: _Seen, own_shard: int) -> OutOfQueue | None:
     key = holder_key(job.id)
     if (key, job.generation) in seen.waiting:
         return None
-    number = seen.holders.get(key)
-    if number is not None and generation_of(number) == job.generation:
-        # Rounded up: its message was sent after it.
-        granted_at = datetime.fromtimestamp(admitted_at_second(number) + 1, UTC)
-        return OutOfQueue(granted_at)
-    return OutOfQueue() if seen.all_read else None
+    for shard, record in seen.records.items():
+        # A grant may have chosen any shard.
+        if record.holds(key, job.generation):
+            # Rounded up: its message was sent after it.
+            second = admitted_at_second(record.holders[key]) + 1
+            return OutOfQueue(datetime.fromtimestamp(second, UTC), shard)
+    return OutOfQueue() if own_shard in seen.all_read else None

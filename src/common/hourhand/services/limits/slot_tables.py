@@ -5,7 +5,7 @@ Every method may raise `Unavailable`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -43,7 +43,6 @@ from hourhand.domain.limits.slots import (
     Drop,
     Replace,
     SlotsRecord,
-    generation_of,
     is_dead_holder,
     slot_number,
 )
@@ -166,16 +165,16 @@ class SlotTables:
         all_read = len(items) < limit or len(found) < len(items)
         return SlotsView(read_slots(found), read_waiters(found), all_read)
 
-    def find(self, slots: Slots, job: Job) -> Slots | None:
+    def find(self, slots: Slots, job: Job, first: Iterable[int]) -> Slots | None:
         """Return the shard in which ``job`` holds a slot of its own generation, if any does.
 
         It reads every shard, so it is asked only where a grant may have chosen any of them.
+        ``first``: where the slot is likely to be, also in a shard that this process does not know.
         """
         key = holder_key(job.id)
-        for shard in slots.shards:
-            number = self.view(shard, 0).record.holders.get(key)
-            if number is not None and generation_of(number) == job.generation:
-                return shard
+        for shard in dict.fromkeys((*first, *(one.shard for one in slots.shards))):
+            if self.view(slots.at(shard), 0).record.holds(key, job.generation):
+                return slots.at(shard)
         return None
 
     def fair_rank(self, slots: Slots, job: Job) -> int:

@@ -258,7 +258,7 @@ class Sweep:
                 is_put_off = job.due_at is not None and job.due_at > self.judgement.now
                 if isinstance(action, DispatchAgain) and is_put_off:
                     # No mark moves its entry.
-                    rechecks.queues.send(job)
+                    rechecks.queues.send(job, action.slot_shard)
                     return None
                 return action
         except Exception as error:  # noqa: BLE001 - one job must not hold up the others
