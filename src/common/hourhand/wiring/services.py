@@ -218,7 +218,11 @@ class Wiring:
     def holders_in_group(self, overlap: Overlap) -> Sequence[str]:
         """Return the ids of the jobs that hold the slots of a group, or held them last."""
         slots = self._slots_of_group(overlap)
-        return [job_id for shard in slots.shards for job_id in self.slot_tables.holders(shard)]
+        return [
+            job_id
+            for shard in slots.shards
+            for job_id in self.slot_tables.view(shard, 0).record.holders
+        ]
 
     def count_waiting(self, overlap: Overlap, most: int) -> int:
         """Count the jobs of a group that wait for a slot, up to ``most``."""

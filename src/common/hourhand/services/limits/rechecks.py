@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from hourhand.domain.ids import digest10
 from hourhand.domain.jobs.actions import OutOfQueue
 from hourhand.domain.jobs.job import Job
-from hourhand.domain.jobs.waiting import holder_key
 from hourhand.domain.limits.slots import SlotsRecord, admitted_at_second
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.limits.job_limits import JobLimits
@@ -27,7 +26,7 @@ MAX_WAITERS_READ = 1_000
 class _Seen:
     """The shards of a limit before the recheck of their queues.
 
-    ``waiting``: holder key and generation of each waiter. ``all_read``: the shards of which it has
+    ``waiting``: id and generation of each waiter. ``all_read``: the shards of which it has
     all waiters.
     """
 
@@ -87,19 +86,18 @@ class Rechecks:
         waiters = [waiter for view in views.values() for waiter in view.waiters]
         return _Seen(
             {shard: view.record for shard, view in views.items()},
-            {(waiter.holder, waiter.generation) for waiter in waiters},
+            {(waiter.job_id, waiter.generation) for waiter in waiters},
             [shard for shard, view in views.items() if view.all_read],
         )
 
 
 def _found(job: Job, seen: _Seen, own_shard: int) -> OutOfQueue | None:
-    key = holder_key(job.id)
-    if (key, job.generation) in seen.waiting:
+    if (job.id, job.generation) in seen.waiting:
         return None
     for shard, record in seen.records.items():
         # A grant may have chosen any shard.
-        if record.holds(key, job.generation):
+        if record.holds(job.id, job.generation):
             # Rounded up: its message was sent after it.
-            second = admitted_at_second(record.holders[key]) + 1
+            second = admitted_at_second(record.holders[job.id]) + 1
             return OutOfQueue(datetime.fromtimestamp(second, UTC), shard)
     return OutOfQueue() if own_shard in seen.all_read else None

@@ -15,7 +15,7 @@ from functools import partial
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.job import TICK, Job, JobStatus
 from hourhand.domain.jobs.transitions import unpark
-from hourhand.domain.jobs.waiting import WaitKind, WaitsFor, holder_key
+from hourhand.domain.jobs.waiting import WaitKind, WaitsFor
 from hourhand.domain.limits.job_limits import JobLimit
 from hourhand.domain.limits.shards import other_shard, pack_shards, unpack_shards
 from hourhand.domain.limits.slots import (
@@ -214,7 +214,7 @@ class WaitQueues:
             try:
                 job = self.tables.jobs.get(waiter.job_id)
             except WrittenByNewer as error:
-                passed[waiter.holder] = error
+                passed[waiter.job_id] = error
                 continue
             held = _shard_of(waiter, records)
             state = state_of(
@@ -245,9 +245,9 @@ class WaitQueues:
             (
                 waiter
                 for waiter in view.waiters
-                if waiter.holder not in passed
+                if waiter.job_id not in passed
                 and not any(
-                    record.is_just_granted(waiter.holder, waiter.generation, now, within)
+                    record.is_just_granted(waiter.job_id, waiter.generation, now, within)
                     for record in records
                 )
             ),
@@ -307,7 +307,7 @@ class WaitQueues:
         """Look holders up, and return what is to be written about those that are dead."""
         holders = holders_to_look_up(
             view.record,
-            holder=holder_key(job_id),
+            holder=job_id,
             limit_max=slots.concurrency.max,
             now=self.tables.clock.now(),
             lease=self.timings.job_lease,
@@ -329,7 +329,7 @@ def wait_for(slots: Slots, rank: int) -> WaitsFor:
 
 def holds_until(record: SlotsRecord, ended: Job) -> bool:
     """Whether a job has a slot of the generation that ended, or of an older one."""
-    number = record.holders.get(holder_key(ended.id))
+    number = record.holders.get(ended.id)
     return number is not None and number <= last_number(ended.generation)
 
 
@@ -339,7 +339,7 @@ def _records(views: Views) -> Mapping[int, SlotsRecord]:
 
 def _shard_of(waiter: Waiter, records: Mapping[int, SlotsRecord]) -> int | None:
     """Return the shard in which a waiter holds a slot, among those that were read."""
-    held = (s for s, record in records.items() if record.holds(waiter.holder, waiter.generation))
+    held = (s for s, record in records.items() if record.holds(waiter.job_id, waiter.generation))
     return next(held, None)
 
 
