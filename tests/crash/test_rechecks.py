@@ -225,13 +225,14 @@ def test_jobs_with_keys_that_waited_long_run_soon_after_a_resume(hours: int) -> 
     assert minutes_until_all_ran(world) == 1
 
 
-def test_jobs_that_waited_long_for_a_limit_run_soon_after_it_was_removed() -> None:
+@pytest.mark.parametrize("hours", [3, 14])
+def test_jobs_that_waited_long_for_a_limit_run_soon_after_it_was_removed(hours: int) -> None:
     world = limited(Concurrency(1))
     pause(world)
     for _ in range(3):
         world.submit()
     world.deliver()
-    for _ in range(187):
+    for _ in range(60 * hours):
         world.minute()
     world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet"))
     process = world.process()
