@@ -24,6 +24,8 @@ from tests.world.limits import Crowd, holders, limited, live_holders, waiters
 from tests.world.runs import fail, succeed
 from tests.world.world import World
 
+HOUR = 3600
+
 
 def shards(world: World) -> dict[str, int]:
     """Return how many jobs hold a slot in each record, by its shard."""
@@ -351,3 +353,70 @@ def test_an_end_sends_a_waiter_of_another_shard_that_holds_a_slot_of_this_one(
     assert world.job(first).status is JobStatus.SUCCEEDED
     assert world.job(second).status is JobStatus.SUCCEEDED
     assert holders(world) == {}
+
+
+# --- a limit that is lowered ---
+
+
+def test_a_lowered_limit_shows_all_jobs_that_run_and_wait_and_sends_those_of_closed_shards() -> (
+    None
+):
+    world = limited(Concurrency(45))
+
+    def look(beat: Callable[[], None]) -> None:
+        before = world.api.limits.show("greet.1")
+        assert (before.running, before.waiting) == (45, 20)
+        for number in (20, 0):
+            after, _ = world.api.limits.change(
+                "greet.1", LimitChanges(sets_max=True, max=number), "caller"
+            )
+            assert (after.running, after.waiting) == (45, 20)
+        restored, _ = world.api.limits.change(
+            "greet.1", LimitChanges(sets_max=True, max=20), "caller"
+        )
+        assert (restored.running, restored.waiting) == (45, 20)
+        world.advance(31)
+        beat()
+        world.deliver()
+        waiting = [world.job(f"job-{number}").waits_for for number in range(45, 65)]
+        assert {wait.shard for wait in waiting if wait is not None} == {0}
+        world.advance(HOUR)
+        assert world.process().api.limits.show("greet.1").running == 20
+
+    fill(world, 45, 20, look)
+    while world.deliver():
+        pass
+    assert {job.status for job in world.store.jobs().values()} == {JobStatus.SUCCEEDED}
+    assert waiters(world) == []
+
+
+def test_a_job_that_keeps_a_slot_in_a_closed_shard_gives_it_back_at_its_end() -> None:
+    world = limited(Concurrency(45, holds="job"))
+    [name] = drawn_to(2, 45, 1)
+    world.submit(id=name, retry={"max_attempts": 2, "base_seconds": 7200})
+    world.deliver(fail)
+    world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=1), "caller")
+    world.advance(2 * HOUR)
+    assert list(holders(world)) == [name]
+    world.api.operations.cancel(name, actor="caller")
+    assert holders(world) == {}
+
+
+def test_a_job_finds_the_slots_of_ended_jobs_in_every_shard_of_a_lazy_limit_that_was_raised() -> (
+    None
+):
+    world = limited(Concurrency(2))
+    world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=21), "caller")
+    names = drawn_to(0, 21, 23)
+    for name in names[:21]:
+        world.submit(id=name)
+
+    def look() -> None:
+        world.submit(id=names[21])
+        world.deliver()
+        assert world.job(names[21]).waits_for is None
+
+    holding = Holding(world, look)
+    holding.run(20)
+    world.deliver()
+    assert live_holders(world) == set()

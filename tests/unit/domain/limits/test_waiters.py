@@ -9,6 +9,7 @@ import pytest
 
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.jobs.job import Job, JobStatus, Priority
+from hourhand.domain.jobs.waiting import WaitKind, WaitsFor
 from hourhand.domain.limits.waiters import (
     Waiter,
     WaiterState,
@@ -19,6 +20,8 @@ from hourhand.domain.limits.waiters import (
 )
 from hourhand.domain.times import from_ms
 from tests.unit.domain.job_samples import NOW, a_running_job, a_sent_job, after
+
+PAUSE = WaitsFor(WaitKind.SLOT, "p")
 
 
 def test_priority_is_a_head_start_of_ten_minutes() -> None:
@@ -82,6 +85,8 @@ def test_a_waiter_does_not_rank_before_itself() -> None:
         (a_running_job(), {}, WaiterState.STRAY),
         (a_sent_job(generation=2), {}, WaiterState.STRAY),
         (a_sent_job(), {"is_parked": False}, WaiterState.ON_ITS_WAY),
+        (a_sent_job(waits_for=PAUSE), {"is_parked": False}, WaiterState.ELSEWHERE),
+        (a_sent_job(), {"is_paused": True, "holds": True}, WaiterState.PAUSED),
         (a_sent_job(expires_at=NOW), {}, WaiterState.EXPIRED),
         (a_sent_job(expires_at=after(1)), {}, WaiterState.WAITS),
         (a_sent_job(), {"holds": True}, WaiterState.HOLDS),
@@ -92,6 +97,8 @@ def test_a_waiter_does_not_rank_before_itself() -> None:
         "runs",
         "changed since",
         "on its way to park",
+        "waits for something else",
+        "is paused",
         "expired",
         "will expire",
         "was granted a slot",
@@ -105,6 +112,7 @@ def test_a_waiter_record_is_worth_what_its_job_says(
         waiter,
         job,
         is_parked=how.get("is_parked", True),
+        is_paused=how.get("is_paused", False),
         holds=how.get("holds", False),
         now=NOW,
     )

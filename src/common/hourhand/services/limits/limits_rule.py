@@ -97,8 +97,11 @@ class LimitsRule:
             if self._takes(one, job):
                 return one
         # Before it waits, it takes a free slot wherever there is one.
-        others = [one for one in slots.shards if one.shard not in {each.shard for each in tried}]
-        return next((one for one in others if self._takes_free(one, job)), None)
+        asked = {each.shard for each in tried}
+        others = [one for one in slots.shards if one.share and one.shard not in asked]
+        # In a lazy limit, the slots of jobs that ended are taken like free ones.
+        takes = self._takes if slots.concurrency.is_lazy else self._takes_free
+        return next((one for one in others if takes(one, job)), None)
 
     def _shards_to_ask(self, slots: Slots, job: Job) -> tuple[Slots, ...]:
         """Return the shards that a job asks first: the one in which it keeps a slot, then two."""
@@ -115,7 +118,7 @@ class LimitsRule:
     def _queue_of(self, slots: Slots, job: Job) -> Slots:
         """Return the shard in whose queue a job waits: that whose first waiter is younger."""
         place = own_place(slots.limit, job)
-        if place is not None and place[0] < len(slots.shards):
+        if place is not None and place[0] < slots.open_shards:
             return slots.at(place[0])
         drawn = [slots.at(shard) for shard in shards_to_try(job.id, slots.max)]
         if slots.seats or len(drawn) == 1:

@@ -62,7 +62,7 @@ class Rechecks:
         limit = next((one for one in self.limits.of(job) if is_parked_for(one, job)), None)
         slots = self.queues.tables.slots_of(limit) if limit is not None else None
         place = own_place(slots.limit, job) if slots is not None else None
-        if limit is None or slots is None or place is None or place[0] >= len(slots.shards):
+        if limit is None or slots is None or place is None or place[0] >= slots.open_shards:
             # The definition of the limit is gone, or its shard since it was lowered.
             return OutOfQueue()
         seen = self._seen.get(limit.digest16)

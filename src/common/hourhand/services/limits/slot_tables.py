@@ -66,6 +66,8 @@ class Slots:
     max: int
     """How many slots all shards have: as an override says, else as the code does."""
     shard: int = 0
+    closed_shards: int = 0
+    """How many shards it had before it was lowered: jobs may hold slots, and wait, in them."""
 
     @property
     def share(self) -> int:
@@ -97,8 +99,13 @@ class Slots:
 
     @property
     def shards(self) -> tuple[Slots, ...]:
-        """All shards of the limit."""
-        return tuple(self.at(shard) for shard in range(shard_count(self.max)))
+        """All shards of the limit, also those that were closed when it was lowered."""
+        return tuple(self.at(n) for n in range(max(self.open_shards, self.closed_shards)))
+
+    @property
+    def open_shards(self) -> int:
+        """How many shards the limit has by its present number."""
+        return shard_count(self.max)
 
     def at(self, shard: int) -> Slots:
         """Return one shard of the limit."""
@@ -144,7 +151,8 @@ class SlotTables:
             return None
         if limit.overlap is not None:
             return Slots(limit, declared, declared.max)
-        return Slots(limit, declared, self.overrides.max_of(limit, declared.max))
+        most = self.overrides.max_of(limit, declared.max)
+        return Slots(limit, declared, most, closed_shards=self.overrides.closed_shards(limit))
 
     def view(self, slots: Slots, waiters: int = WAITERS_READ) -> SlotsView:
         """Read the slots record and the first waiters: they are one query."""

@@ -8,7 +8,7 @@ the queue again after it freed them. So one of the two sees the other.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import partial
 
@@ -28,6 +28,7 @@ from hourhand.domain.limits.slots import (
 )
 from hourhand.domain.limits.waiters import MAX_STRAY_RECORDS, Waiter, WaiterState, state_of
 from hourhand.domain.ticks.timings import Timings
+from hourhand.domain.times import ceil_seconds
 from hourhand.ports.queues import Queues
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.due import AT_ONCE, DueJobs, outgoing_of
@@ -169,13 +170,22 @@ class WaitQueues:
         """
         now = self.tables.clock.now()
         if job.due_at is not None and job.due_at > now:
+            if self.due.pauses.is_paused(job.handler, now):
+                # The sweep, which put its entry off, takes it out of the queue.
+                return
             # A lost attempt must be found in a current bucket.
             shards = {**unpack_shards(job.slot_shards), **_granted(job, shard)}
             move = partial(unpark, reason=A_SLOT_IS_FREE, slot_shards=pack_shards(shards))
             self.due.move(job, AT_ONCE, move, TICK)
             return
         try:
-            outgoing = outgoing_of(job, now, self.timings.delay_rounding, slot_shard=shard)
+            outgoing = outgoing_of(
+                job,
+                now,
+                self.timings.delay_rounding,
+                pauses_revision=self.due.pauses.revision,
+                slot_shard=shard,
+            )
             [failure] = self.queues.send([outgoing])
         except Exception as error:  # noqa: BLE001 - the slot is granted, whatever this was
             failure = reason_of(error)
@@ -189,18 +199,39 @@ class WaitQueues:
             return
         self.telemetry.count("slots_granted")
 
+    def send_waiters(self, slots: Slots, most: int) -> None:
+        """Send the first waiters of a shard that was closed: their workers move them to another.
+
+        Their messages come once all workers know the new number. The sweep sends the others.
+        """
+        now = self.tables.clock.now()
+        waiters = self.tables.view(slots, most).waiters
+        found = self.tables.jobs.get_many([waiter.job_id for waiter in waiters]) if waiters else {}
+        outgoing = [
+            outgoing_of(job, now, self.timings.delay_rounding)
+            for waiter in waiters
+            if (job := found.get(waiter.job_id)) is not None
+            and job.generation == waiter.generation
+            and self._is_parked(slots, job)
+            and (job.due_at is None or job.due_at <= now)
+        ]
+        delay = ceil_seconds(self.timings.control_cache)
+        self.queues.send([replace(each, delay_seconds=delay) for each in outgoing])
+
     def _first(
         self, slots: Slots, view: SlotsView, me: Job | None = None, others: Views | None = None
     ) -> tuple[_First | None, SlotsView]:
         """Return the first waiter that can be granted a slot, and the view that shows it.
 
-        Records that are worth nothing are deleted on the way. A job that only a newer version
-        reads is passed over; raises `WrittenByNewer` if there is no other. A waiter that was
+        Records that are worth nothing are deleted on the way. A job that waits for something else
+        is passed over, and so is one that only a newer version reads; raises `WrittenByNewer` if
+        there is no other. The job of a paused handler gets no slot. A waiter that was
         granted a slot just now is left to the component that granted it, which sends its message:
         if each that ends meanwhile sent it, too, one job would have a message of each. ``others``:
         other shards, in which a waiter may hold its slot.
         """
-        passed: dict[str, WrittenByNewer] = {}
+        passed: set[str] = set()
+        newer: WrittenByNewer | None = None
         for _ in range(MAX_STRAY_RECORDS):
             records = {**_records(others or {}), slots.shard: view.record}
             waiter = self._first_in_turn(view, records.values(), passed)
@@ -208,19 +239,21 @@ class WaitQueues:
                 view = self.tables.view(slots, len(view.waiters) + len(view.record.holders))
                 waiter = self._first_in_turn(view, records.values(), passed)
             if waiter is None:
-                if passed:
-                    raise next(iter(passed.values()))
+                if newer is not None:
+                    raise newer
                 return None, view
             try:
                 job = self.tables.jobs.get(waiter.job_id)
             except WrittenByNewer as error:
-                passed[waiter.job_id] = error
+                passed.add(waiter.job_id)
+                newer = error
                 continue
             held = _shard_of(waiter, records)
             state = state_of(
                 waiter,
                 job,
                 is_parked=job is not None and self._is_parked(slots, job),
+                is_paused=job is not None and self._is_paused(job, me),
                 holds=held is not None,
                 now=self.tables.clock.now(),
             )
@@ -231,8 +264,12 @@ class WaitQueues:
             elif state is WaiterState.ON_ITS_WAY:
                 # Its worker is about to park it, and rechecks the queue itself.
                 return None, view
+            elif state is WaiterState.ELSEWHERE:
+                passed.add(waiter.job_id)
+                continue
             else:
-                # It holds its slot already; or it has expired, and its worker ends it.
+                # It holds its slot already; or it has expired or its handler is paused, and its
+                # worker settles that.
                 self._wake(slots, _First(waiter, job), me, held or 0)
             view = self.tables.view(slots)
         return None, view
@@ -253,6 +290,11 @@ class WaitQueues:
             ),
             None,
         )
+
+    def _is_paused(self, job: Job, me: Job | None) -> bool:
+        """Whether a waiter must not start now. The worker of ``me`` has just judged that."""
+        now = self.tables.clock.now()
+        return (me is None or job.id != me.id) and self.due.pauses.is_paused(job.handler, now)
 
     def _is_parked(self, slots: Slots, job: Job) -> bool:
         """Whether a waiter, maybe of another handler, is parked for this limit."""
