@@ -119,8 +119,8 @@ SLOT_PAUSE_SHARED = Scenario(
     others=("other",),
     arrange=_one_of_each,
     operations=(pauses(),),
-    deliveries=3,
-    limits=CRASH,
+    deliveries=2,
+    limits=QUIET,
 )
 
 SLOT_PAUSE_WAITS = replace(
@@ -130,7 +130,7 @@ SLOT_PAUSE_WAITS = replace(
     arrange=after(_full, handler_paused(PAUSED_FOR), passed(61)),
     operations=(),
     ticks=1,
-    deliveries=2,
+    deliveries=1,
 )
 
 PAUSED = scenarios_among(globals())

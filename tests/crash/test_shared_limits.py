@@ -133,8 +133,9 @@ def test_a_worker_that_died_with_a_slot_keeps_it_for_no_pause() -> None:
     [delivery] = world.receive()
     assert world.worker.execution.admit(Candidate(delivery, world.store)) is None
     assert list(holders(world)) == ["paused"]
+    world.queues.hide(delivery, 0)
     world.pause_handler()
-    world.advance(300)
+    world.advance(31)
     world.deliver()
     world.submit(id="next", handler="other")
     world.deliver()

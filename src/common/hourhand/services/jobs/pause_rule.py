@@ -40,7 +40,8 @@ class PauseRule:
             return None
         if waits_for_slot(job) or (job.waits_for is None and candidate.delivery.receive_count > 1):
             # It is sent again once the pause is over.
-            return Deferred() if self.parking.leave_queue(job, self.worker) else Deferred(ASK_AGAIN)
+            has_left = self.parking.leave_queue(job, self.worker)
+            return Deferred(None if has_left else ASK_AGAIN)
         if job.waits_for is None:
             candidate.changed()
             if not self.parking.park(job, self.worker):
