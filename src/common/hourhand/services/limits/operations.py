@@ -151,7 +151,9 @@ class LimitService:
         declared = self._require(name)
         _require_numbers(declared, changes)
         names = tuple(self._declared())
-        after, has_changed = self._write(lambda known: known.changed(name, changes, names))
+        after, has_changed = self._write(
+            declared, lambda known: known.changed(name, changes, names)
+        )
         if has_changed:
             self._record_change(declared, after, str(changes), actor)
         override = after.limits.get(name, LimitOverride())
@@ -169,7 +171,7 @@ class LimitService:
         """Remove all numbers that were set; those in the code apply again. See `change`."""
         declared = self._require(name)
         before = self.overrides.fresh().limits.get(name, LimitOverride())
-        after, has_changed = self._write(lambda known: known.without(name))
+        after, has_changed = self._write(declared, lambda known: known.without(name))
         if has_changed:
             self._record_change(declared, after, "all numbers restored", actor)
         self.telemetry.info("The numbers of a limit were restored.", limit=name, caller=actor)
@@ -229,14 +231,25 @@ class LimitService:
             self.events.put_event(events_of_handler(handler), event)
 
     def _write(
-        self, change: Callable[[LimitOverrides], LimitOverrides]
+        self, declared: DeclaredLimit, change: Callable[[LimitOverrides], LimitOverrides]
     ) -> tuple[LimitOverrides, bool]:
-        """Change the record; return it as it stands, and whether it changed."""
+        """Change the record; return it as it stands, and whether it changed.
+
+        It notes the shards that are closed by it.
+        """
+        name = declared.name
         for _ in range(MAX_LOST_RACES):
             before = self.overrides.fresh()
             after = change(before)
             if after is before:
                 return before, False
+            if isinstance(declared.limit, Concurrency):
+                shards, left = (
+                    known.limits.get(name, LimitOverride()).most_shards(declared.number)
+                    for known in (before, after)
+                )
+                if left < shards:
+                    after = after.noting_shards(name, shards, self.tables.clock.now())
             if self.control.write_overrides(after, previous=before.revision):
                 self.overrides.learn(after)
                 return after, True
@@ -250,11 +263,14 @@ class LimitService:
         clock = self.tables.clock
         deadline = clock.monotonic() + GRANT_SECONDS
         granted = 0
-        for slots in [one for digest in digests for one in self._shards(declared, digest)]:
+        for slots in [one for digest in digests for one in self._shards(declared, digest)[:1]]:
             more = 1
             while more and granted < GRANTED_AT_ONCE and clock.monotonic() < deadline:
-                more = self.queues.recheck(slots, across=True)
+                more = self.queues.recheck_all(slots)
                 granted += more
+            for closed in slots.shards[slots.open_shards :]:
+                if clock.monotonic() < deadline:
+                    self.queues.send_waiters(closed, GRANTED_AT_ONCE)
         return granted
 
     def _summary(self, declared: DeclaredLimit, overrides: LimitOverrides) -> LimitReport:
@@ -289,7 +305,8 @@ class LimitService:
     def _counted(self, report: LimitReport, tables: Sequence[Slots]) -> LimitReport:
         waiters = self._first_waiters(tables)
         holders = tuple(one for slots in tables for one in self._holders(slots))
-        counts = [self.tables.count_waiting(slots, MAX_COUNTED) for slots in tables]
+        # It counts those of all shards.
+        counts = [self.tables.count_waiting(s, MAX_COUNTED) for s in tables if s.shard == 0]
         return replace(
             report,
             running=len(holders),
@@ -305,12 +322,9 @@ class LimitService:
         kept = tuple(record.holders) if slots.concurrency.is_lazy else ()
         dead = self.tables.dead_among(slots, record, kept)
         return [
-            JobOfLimit(
-                self.tables.job_id_of(slots, holder) or holder,
-                datetime.fromtimestamp(admitted_at_second(number), UTC),
-            )
-            for holder, number in sorted(record.holders.items(), key=lambda one: one[1])
-            if holder not in dead
+            JobOfLimit(job_id, datetime.fromtimestamp(admitted_at_second(number), UTC))
+            for job_id, number in sorted(record.holders.items(), key=lambda one: one[1])
+            if job_id not in dead
         ]
 
     def _first_waiters(self, tables: Sequence[Slots]) -> tuple[JobOfLimit, ...]:
