@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hourhand import JobContext, RetryLater, Snooze
+from hourhand import JobContext, RateLimited, RetryLater, Snooze
 from hourhand.domain.jobs.job import Progress
 from hourhand.handlers import JobLogger, StopReason, StopSignal
 
@@ -135,3 +135,8 @@ def test_a_wait_out_of_range_is_refused(wrong: float) -> None:
 def test_a_wait_that_is_no_number_is_refused(wrong: Any) -> None:
     with pytest.raises(TypeError, match="must be a number or a timedelta"):
         RetryLater(wrong)
+
+
+def test_a_refusal_of_another_service_is_a_reason_unless_the_handler_has_one() -> None:
+    assert RateLimited(5).reason == "another service allows no call now"
+    assert RateLimited(5, "the bank is closed").reason == "the bank is closed"

@@ -48,7 +48,7 @@ class RateLimited(Snooze):
 
     def __init__(self, retry_after: float | timedelta, reason: str = "") -> None:
         """Take how long to wait, in seconds or as a timedelta. Raises `ValueError` as `Snooze`."""
-        super().__init__(retry_after, reason)
+        super().__init__(retry_after, reason or "another service allows no call now")
 
 
 class RateLimitTooLong(NotRetryable):

@@ -44,6 +44,7 @@ from hourhand.cli.options import (
 from hourhand.cli.reading import Seconds, read_duration, read_json, read_limit
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
+from hourhand.domain.limits.debounce import Mode
 from hourhand.domain.limits.unique_keys import OnConflict
 
 CHANGE_CODES = {
@@ -167,6 +168,13 @@ def submit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
             help="The job runs at the latest so long after the first submission.",
         ),
     ] = None,
+    debounce_mode: Annotated[
+        Mode | None,
+        typer.Option(
+            help="Whether the job runs with the payload of the last submission of its key, or of "
+            "the first. Default: last.",
+        ),
+    ] = None,
     id: Annotated[  # noqa: A002 (the flag's name)
         str | None,
         typer.Option("--id", metavar="ID", help="Your own ID for the job."),
@@ -198,7 +206,7 @@ def submit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
             "concurrency_key": concurrency_key,
             "limits": limit or None,
             "unique": unique_fields(unique, unique_until, on_conflict),
-            "debounce": debounce_fields(debounce, debounce_wait, debounce_max_wait),
+            "debounce": debounce_fields(debounce, debounce_wait, debounce_max_wait, debounce_mode),
             "id": id,
             **policies.fields(),
         }
