@@ -190,6 +190,32 @@ def test_jobs_ahead_of_time_do_not_hide_how_the_last_runs_went(
     first.get_by_role("link", name=dead).wait_for()
 
 
+KEYS = {
+    "unique": (
+        {"key": "payload.day", "until": "end", "on_conflict": "reject"},
+        "one job of payload.day until its end; another submission is refused",
+    ),
+    "debounce": (
+        {"key": "tenant", "wait_seconds": 10, "max_wait_seconds": 60, "mode": "first"},
+        "one job of tenant, 10 s after the last submission, at most 1 min after the first; it has"
+        " the first payload",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_a_key_of_the_jobs_is_shown_among_the_policies(page: Page, name: str) -> None:
+    stated, words = KEYS[name]
+
+    def answer(route: Any) -> None:
+        answered = route.fetch()
+        route.fulfill(response=answered, json={**answered.json(), name: stated})
+
+    page.route("**/v1/handlers/greet", answer)
+    page.goto("/console/handlers/greet")
+    page.get_by_role("region", name="Policies").get_by_text(words).wait_for()
+
+
 def test_a_declared_schedule_is_shown_among_the_policies(page: Page) -> None:
     declared = {"expression": ["30 2 * * *", "@daily"], "timezone": "Europe/Berlin"}
 
