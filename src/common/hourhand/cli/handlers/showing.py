@@ -186,7 +186,8 @@ def _unique_words(unique: HandlerUnique) -> str:
     """Return ``one job of payload.day until its end; another submission is refused``."""
     until = unique.until
     end = f"its {until}" if isinstance(until, str) else f"{duration(until)} after its submission"
-    return f"one job of {unique.key} until {end}; {_ON_CONFLICT[unique.on_conflict]}"
+    conflict = _ON_CONFLICT.get(unique.on_conflict, unique.on_conflict)
+    return f"one job of {unique.key} until {end}; {conflict}"
 
 
 def _debounce_words(debounce: HandlerDebounce) -> str:
