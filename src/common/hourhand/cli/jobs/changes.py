@@ -26,6 +26,9 @@ from hourhand.cli.reading import read_json
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 
+__all__ = ["CHANGE_CODES", "jobs"]
+"""`jobs` from here has all its verbs: those that change jobs register themselves below."""
+
 CHANGE_CODES = {
     FAILED: "you did not confirm, or some jobs could not be changed",
     REFUSED: "refused: the state does not allow it, or more jobs match than were counted",

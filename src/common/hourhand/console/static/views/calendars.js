@@ -1,6 +1,6 @@
 // Calendars: named lists of exclusions that schedules share.
 import { html } from "../lib/html.js";
-import { get, remove } from "../lib/api.js";
+import { collectPage, get, remove } from "../lib/api.js";
 import { Changes, confirmAction, EmptyState, ErrorState, Icon, LiveSwitch, Loading, Page, Table, Time } from "../lib/components.js";
 import { count, shorten, visible } from "../lib/format.js";
 import { useKey } from "../lib/keys.js";
@@ -26,7 +26,8 @@ const EXCLUSION_CHARACTERS = 60;
 
 function CalendarsView({ query }) {
   const action = html`<a class="button button-primary changes" href=${address(["new-calendar"])}><${Icon} name="plus" />New calendar</a>`;
-  return html`<${NamedList} title="Calendars" plural="calendars" query=${query} pageSize=${CALENDARS_A_PAGE}
+  return html`<${NamedList} title="Calendars" plural="calendars" query=${query}
+    read=${(page) => collectPage(["calendars"], "calendars", { ...page, limit: CALENDARS_A_PAGE })}
     everyMilliseconds=${REFRESH_MILLISECONDS} action=${action} none=${NoCalendars}>
     ${({ items }) => html`<${Table} caption="Calendars by name" columns=${COLUMNS} rows=${items}
       rowKey=${({ name }) => name} rowHref=${({ name }) => address(["calendars", name])} />`}

@@ -1,5 +1,6 @@
 // The limits of all handlers: how many jobs may run at a time, how many do, and how many wait.
 import { html } from "../lib/html.js";
+import { collectPage } from "../lib/api.js";
 import { Changes, EmptyState, Time } from "../lib/components.js";
 import { count, counted, visible } from "../lib/format.js";
 import { address } from "../lib/router.js";
@@ -26,7 +27,8 @@ const IS_IN_STATE = {
 };
 
 function LimitsView({ query }) {
-  return html`<${NamedList} title="Limits" plural="limits" query=${query} pageSize=${LIMITS_A_PAGE} none=${NoLimits}
+  return html`<${NamedList} title="Limits" plural="limits" query=${query} none=${NoLimits}
+    read=${(page) => collectPage(["limits"], "limits", { ...page, limit: LIMITS_A_PAGE })}
     everyMilliseconds=${REFRESH_MILLISECONDS} deployedMilliseconds=${DEPLOYED_MILLISECONDS}>
     ${(data, refresh) => html`<${FilteredTable} data=${data} noun="limit" query=${query} placeholder="name or handler" states=${STATES}
       caption="Limits by name" columns=${columnsOf(refresh)} nameOf=${({ name }) => name} textsOf=${({ name, handlers }) => [name, ...handlers]}

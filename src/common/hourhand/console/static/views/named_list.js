@@ -1,7 +1,6 @@
 // Lists of what has names: pages in the order of the names, and a filter of the page that is shown.
 import { html } from "../lib/html.js";
 import { aboutStore } from "../lib/about.js";
-import { collectPage } from "../lib/api.js";
 import { EmptyState, ErrorState, Icon, LiveSwitch, Loading, Page, SelectField, Table, TextField } from "../lib/components.js";
 import { count, counted } from "../lib/format.js";
 import { useKey } from "../lib/keys.js";
@@ -9,13 +8,14 @@ import { usePolled } from "../lib/live.js";
 import { address, canGoBack, changeQuery } from "../lib/router.js";
 
 /**
- * The page of a listing. `plural` is its route and the member of its answers; `ask`: what else the request
- * has; `none`: what is shown of an empty listing. `children` is a function of the data and of what reads it again.
+ * The page of a listing. `read` takes {cursor, signal} and returns a page, as `collectPage` does; `plural` is the
+ * page's own address; `none`: what is shown of an empty listing. `children` is a function of the data and of what
+ * reads it again.
  */
-export function NamedList({ title, plural, query, ask = {}, pageSize, everyMilliseconds, deployedMilliseconds, action, none, children }) {
+export function NamedList({ title, plural, query, read, everyMilliseconds, deployedMilliseconds, action, none, children }) {
   const cursor = query.get("cursor");
   const { data, error, isLoading, refresh } = usePolled(
-    (signal) => collectPage([plural], plural, { query: ask, cursor, limit: pageSize, signal }),
+    (signal) => read({ cursor, signal }),
     `${plural} ${cursor ?? ""}`,
     { everyMilliseconds: aboutStore.get().endpoint ? deployedMilliseconds ?? everyMilliseconds : everyMilliseconds },
   );

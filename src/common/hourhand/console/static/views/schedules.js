@@ -1,5 +1,6 @@
 // The list of schedules, with their state and their next scheduled times.
 import { html } from "../lib/html.js";
+import { collectPage } from "../lib/api.js";
 import { Changes, EmptyState, Icon } from "../lib/components.js";
 import { shorten, visible } from "../lib/format.js";
 import { HandlerPaused } from "../lib/pauses.js";
@@ -26,7 +27,8 @@ const STATES = [["", "any"], ["active", "active"], ["paused", "paused"], ["broke
 
 function SchedulesView({ query }) {
   const action = html`<a class="button button-primary changes" href=${address(["new-schedule"])}><${Icon} name="plus" />New schedule</a>`;
-  return html`<${NamedList} title="Schedules" plural="schedules" query=${query} ask=${{ recent: RUNS_SHOWN }} pageSize=${SCHEDULES_A_PAGE}
+  return html`<${NamedList} title="Schedules" plural="schedules" query=${query}
+    read=${(page) => collectPage(["schedules"], "schedules", { ...page, query: { recent: RUNS_SHOWN }, limit: SCHEDULES_A_PAGE })}
     everyMilliseconds=${REFRESH_MILLISECONDS} deployedMilliseconds=${DEPLOYED_MILLISECONDS} action=${action} none=${NoSchedules}>
     ${(data, refresh) => html`<${FilteredTable} data=${data} noun="schedule" query=${query} placeholder="ID, handler, note or origin" states=${STATES}
       caption="Schedules by ID" columns=${columnsOf(refresh)} nameOf=${({ id }) => id} isInState=${({ status }, state) => status === state}
