@@ -141,3 +141,8 @@ def test_a_rate_is_held_for_thirty_days_at_most() -> None:
 def test_a_wait_that_is_no_number_is_refused(wrong: Any) -> None:
     with pytest.raises(TypeError, match="must be a number or a timedelta"):
         RetryLater(wrong)
+
+
+def test_a_refusal_of_another_service_is_a_reason_unless_the_handler_has_one() -> None:
+    assert RateLimited(5).reason == "another service allows no call now"
+    assert RateLimited(5, "the bank is closed").reason == "the bank is closed"

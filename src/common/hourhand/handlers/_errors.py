@@ -58,7 +58,7 @@ class RateLimited(Snooze):
 
         Raises `ValueError` for a wait below 0 or beyond 30 days, which no other job could wait out.
         """
-        super().__init__(retry_after, reason)
+        super().__init__(retry_after, reason or "another service allows no call now")
 
 
 class RateLimitTooLong(NotRetryable):

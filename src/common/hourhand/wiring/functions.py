@@ -68,6 +68,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     from hourhand.services.limits.operations import LimitService
     from hourhand.services.schedules.backfills import BackfillService
     from hourhand.services.schedules.calendars import CalendarService
+    from hourhand.services.schedules.previews import Previews
     from hourhand.services.schedules.queries import OccurrenceQueries
     from hourhand.services.ticks.watermark import ResweepService
 
@@ -138,6 +139,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             clock=clock,
             ids=wiring.ids,
         ),
+        previews=Previews(recurrences=wiring.recurrences, clock=clock),
         pauses=HandlerPauseService(
             control=adapters.control,
             known=wiring.pauses,
