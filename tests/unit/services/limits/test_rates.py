@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from hourhand.domain.errors import Unavailable
+from hourhand.domain.ids import digest10
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus, Outcome
 from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
+from hourhand.domain.limits.job_limits import JobLimit
 from hourhand.domain.limits.overrides import LimitChanges
 from hourhand.domain.limits.rates import LONGEST_WAIT
 from hourhand.domain.side_items import SideItemUpdate
@@ -21,7 +23,7 @@ from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.side_item_store import SideItemWrite
 from hourhand.services.jobs.execution import Disposition
-from hourhand.services.limits.rate_limiters import MAX_RACES
+from hourhand.services.limits.rate_limiters import MAX_RACES, RateLimiters
 from hourhand.services.limits.rates_rule import TOO_LONG
 from hourhand.testing import Faults
 from tests.world.limits import holders, limited, while_one_runs
@@ -232,6 +234,67 @@ def test_a_job_that_finds_a_line_once_it_holds_its_slot_gives_the_slot_back() ->
     assert world.job("second").status is JobStatus.SUCCEEDED
 
 
+@pytest.mark.parametrize(
+    ("rate", "at_once"),
+    [
+        (Rate(60, per=60, burst=4, shards=4), 4),
+        (Rate(600, per=1, burst=1), 1),
+        (Rate(600, per=1, burst=2), 2),
+        (Rate(600, per=1, window="fixed"), 600),
+    ],
+)
+def test_shards_do_not_multiply_the_burst(rate: Rate, at_once: int) -> None:
+    world = paced(rate, count=0)
+    for number in range(700):
+        world.submit(id=f"job-{number}")
+    begun = world.clock.now()
+    world.deliver()
+    interval = timedelta(seconds=rate.per / rate.count)
+    assert sum(at < begun + interval for at in starts(world)) <= at_once
+
+
+def test_a_number_that_is_set_lowers_the_burst_and_the_shards() -> None:
+    world = limited(Rate(100, per=60, burst=50, shards=10))
+    world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=1), "operator")
+    for number in range(60):
+        world.submit(id=f"job-{number}")
+    pass_time(world, 50, 1)
+    assert len(starts(world)) == 1
+
+
+# --- a reset ---
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_after_a_reset_jobs_start_at_the_rate_and_those_that_have_a_time_keep_it(
+    shards: int,
+) -> None:
+    world = limited(Rate(60, per=60, burst=2, shards=shards))
+    world.submit(id="job-0")
+    world.deliver(told_to_wait)
+    limit = JobLimit(
+        name="greet.1",
+        position=0,
+        limit=Rate(60, per=60, burst=2, shards=shards),
+        digest=digest10("limit", "greet.1"),
+        divides=False,
+    )
+    limiters = RateLimiters(world.side_items, world.clock, world.api.limits.overrides)
+    assert isinstance(limit.limit, Rate)
+    assert limiters.reset(limit, limit.limit)
+    assert not limiters.reset(limit, limit.limit)
+    for number in range(1, 13):
+        world.submit(id=f"job-{number}")
+    begun = world.clock.now()
+    pass_time(world, 15)
+    first = [at - begun for at in starts(world)[1:]]
+    assert len(first) == 12
+    assert max(first) <= timedelta(seconds=15)
+    assert sum(at < timedelta(seconds=5) for at in first) <= 8
+    pass_time(world, 10)
+    assert world.job("job-0").status is JobStatus.SUCCEEDED
+
+
 # --- the end of a line ---
 
 
@@ -395,6 +458,18 @@ def test_a_job_that_another_service_refuses_holds_the_others_back(
     pass_time(world, 20)
     assert len(starts(world)) == 7
     assert world.job("job-0").attempt == 1
+
+
+def test_a_refusal_holds_every_shard_of_a_rate() -> None:
+    world = limited(Rate(1000, per=1))
+    world.submit(id="job-0")
+    world.deliver(told_to_wait)
+    for number in range(1, 40):
+        world.submit(id=f"job-{number}")
+    pass_time(world, 19, 1)
+    assert len(starts(world)) == 1
+    pass_time(world, 20, 1)
+    assert len(starts(world)) == 41
 
 
 def test_a_job_without_a_rate_is_only_put_off() -> None:

@@ -6,9 +6,10 @@ Every method may raise `Unavailable`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from functools import partial
+from typing import Protocol, TypeAlias
 
 from hourhand.domain.ids import digest10
 from hourhand.domain.jobs.job import Job
@@ -23,6 +24,7 @@ from hourhand.domain.limits.rate_writes import (
     rate_key,
     read_state,
     reserve_write,
+    reset_write,
     start_write,
     time_given,
 )
@@ -37,7 +39,7 @@ from hourhand.domain.limits.rates import (
     rate_shards,
 )
 from hourhand.domain.limits.windows import Windows
-from hourhand.domain.side_items import SideKey
+from hourhand.domain.side_items import SideItemUpdate, SideKey
 from hourhand.ports.clock import Clock
 from hourhand.ports.side_item_store import SideItemStore
 from hourhand.services.limits.known_overrides import KnownOverrides
@@ -48,6 +50,15 @@ MAX_RACES = 5
 
 Decide: TypeAlias = Callable[[SideKey, LimiterState, int, Bounds, datetime], RateWrite]
 """A function of `hourhand.domain.limits.rate_writes`."""
+
+
+class Move(Protocol):
+    """Builds a write that moves a state; ``None``: it is where it should be."""
+
+    def __call__(
+        self, key: SideKey, state: LimiterState, *, now: datetime
+    ) -> SideItemUpdate | None:
+        """Build the write for a state as it was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +119,7 @@ class RateLimiters:
 
     def limiter(self, limit: JobLimit, rate: Rate, job: Job) -> Limiter:
         """Return the limiter of a rate for a job, whatever the rate counts."""
-        rate = replace(rate, count=self.overrides.max_of(limit, rate.count))
+        rate = rate.with_count(self.overrides.max_of(limit, rate.count))
         shard = int.from_bytes(digest10("rate shard", job.id)) % rate_shards(rate)
         pace = pace_of(rate)
         return Limiter(limit, rate, rate_key(limit.digest16, shard), pace, pace.taking(limit.cost))
@@ -136,15 +147,32 @@ class RateLimiters:
         decide = gate_write if limiter.windows is None else limiter.windows.gate_write
         return self._write(limiter, job, decide, early)
 
-    def hold(self, limiter: Limiter, until: datetime) -> None:
-        """Let no job start before ``until``. Raises `Crowded`."""
+    def hold(self, limit: JobLimit, rate: Rate, until: datetime) -> None:
+        """Let no job of the limit's key start before ``until``. Raises `Crowded`."""
+        rate = rate.with_count(self.overrides.max_of(limit, rate.count))
         # The gate lets jobs start a burst before it: so much further it must move.
-        held = until + timedelta(microseconds=limiter.pace.tolerance_us) + EARLY_START
-        state = read_state(self.side_items.read_item(limiter.key))
-        for _ in range(MAX_RACES):
-            update = hold_write(limiter.key, state, held, self.clock.now())
+        held = until + timedelta(microseconds=pace_of(rate).tolerance_us) + EARLY_START
+        for shard in range(rate_shards(rate)):
+            self._move(rate_key(limit.digest16, shard), partial(hold_write, until=held))
+
+    def reset(self, limit: JobLimit, rate: Rate) -> bool:
+        """Let jobs of the limit's key start at the rate from now on; whether that moved anything.
+
+        Jobs that reserved a start time keep it, until they are moved. Raises `Crowded`.
+        """
+        present = rate.with_count(self.overrides.max_of(limit, rate.count))
+        shards = max(rate_shards(rate), rate_shards(present))
+        write = partial(reset_write, pace=pace_of(present))
+        keys = [rate_key(limit.digest16, shard) for shard in range(shards)]
+        return sum(self._move(key, write) for key in keys) > 0
+
+    def _move(self, key: SideKey, build: Move) -> bool:
+        """Make the write that ``build`` returns, until there is none; whether there was one."""
+        state = read_state(self.side_items.read_item(key))
+        for made in range(MAX_RACES):
+            update = build(key, state, now=self.clock.now())
             if update is None:
-                return
+                return made > 0
             state = read_state(self.side_items.write_item(update).item)
         raise Crowded
 

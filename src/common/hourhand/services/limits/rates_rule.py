@@ -103,7 +103,7 @@ class RateWaits:
         # Also those that count nothing of this attempt: the refusal concerns them as well.
         for limit in self.limits.of(job):
             if isinstance(limit.limit, Rate):
-                self.limiters.hold(self.limiters.limiter(limit, limit.limit, job), until)
+                self.limiters.hold(limit, limit.limit, until)
 
     def end_too_far(self, candidate: Candidate, job: Job, limiter: Limiter) -> Deferred | None:
         """End a job for which no start time is left: EXPIRED at its expiry, else DEAD."""
