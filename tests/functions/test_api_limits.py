@@ -123,6 +123,56 @@ def test_a_rate_is_shown_with_its_period_and_no_jobs() -> None:
         assert api.send("PUT", "/v1/limits/greet.1", {"max": number}).fields == ["max"]
 
 
+def test_a_retiming_moves_the_jobs_that_wait_for_a_rate() -> None:
+    rate = Rate(1, per=3600, key="tenant")
+    world = World(handlers=(HandlerInfo(name="greet", limits=(rate,)),))
+    api = ApiClient(create_app(world.api))
+    for _ in range(3):
+        job = world.submit(tenant="acme")
+        world.deliver()
+    assert api.get(f"/v1/jobs/{job.id}").json["due_at"] == "2026-01-05T11:00:00.000Z"
+    api.send("PUT", "/v1/limits/greet.1", {"max": 60})
+    world.advance(1)
+    done = api.send("POST", "/v1/limits/greet.1/retime", {"key": "acme"})
+    assert (done.status, done.json) == (
+        200,
+        {
+            "matched": 2,
+            "changed": 2,
+            "failed": [],
+            "count_is_bounded": False,
+            "next_cursor": None,
+        },
+    )
+    assert api.get(f"/v1/jobs/{job.id}").json["due_at"] < "2026-01-05T09:03:00.000Z"
+    events = api.get("/v1/audit?handler=greet").json["events"]
+    assert "greet.1: waiting jobs retimed of acme" in [event["note"] for event in events]
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "status", "fields"),
+    [
+        ("greet.1", {}, 422, ["key"]),
+        ("greet.1", {"key": ""}, 422, ["key"]),
+        ("greet.1", {"key": 7}, 422, ["key"]),
+        ("greet.1", {"key": "acme", "cursor": "none"}, 422, ["cursor"]),
+        ("greet.1", {"keys": []}, 422, ["keys"]),
+        ("greet.2", {"key": "acme"}, 422, ["key"]),
+        ("greet.3", {}, 409, None),
+        ("greet.4", {}, 404, None),
+    ],
+)
+def test_what_cannot_be_retimed_is_refused(
+    name: str, body: Any, status: int, fields: list[str] | None
+) -> None:
+    limits = (Rate(1, per=60, key="tenant"), Rate(1, per=60), Concurrency(1))
+    world = World(handlers=(HandlerInfo(name="greet", limits=limits),))
+    answer = ApiClient(create_app(world.api)).send("POST", f"/v1/limits/{name}/retime", body)
+    assert answer.status == status
+    if fields is not None:
+        assert answer.fields == fields
+
+
 @pytest.mark.parametrize("target", ["strip", "greet.3", "greet"])
 def test_an_unknown_limit_is_not_found(api: ApiClient, target: str) -> None:
     for answer in (

@@ -96,3 +96,22 @@ def test_of_several_limits_the_unknown_one_is_named(shell: Shell) -> None:
     assert "strip: " in ran.err
     assert "Did you mean 'stripe'" in ran.err
     assert ran.out.startswith("greet.1  at most 0")
+
+
+def test_retime_moves_the_jobs_that_wait_for_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = (Rate(1, per=3600, name="bank"), Concurrency(2))
+    world = World(handlers=(HandlerInfo(name="greet", limits=limits),))
+    shell = Shell(world, monkeypatch)
+    for _ in range(3):
+        world.submit()
+        world.deliver()
+    shell.type("limits", "set", "bank", "60")
+    world.advance(1)
+    ran = shell.type("limits", "retime", "bank")
+    assert (ran.code, ran.out) == (0, "2 jobs of 2 that wait moved.\n")
+    world.advance(60)
+    (done,) = shell.type("limits", "retime", "bank", "--json").objects
+    assert (done["matched"], done["changed"], done["failed"]) == (1, 1, [])
+    ran = shell.type("limits", "retime", "greet.2")
+    assert ran.code != 0
+    assert "concurrency limit" in words(ran.err)

@@ -86,6 +86,7 @@ TWINS: dict[str, tuple[Call, str]] = {
     "PUT /limits/{name}": (lambda c: c.limits.put("x", max=3), "limits set x 3"),
     "DELETE /limits/{name}": (lambda c: c.limits.delete("x"), "limits set x --restore"),
     "POST /limits/{name}/free": (lambda c: c.limits.free("x", "y"), "limits free x y"),
+    "POST /limits/{name}/retime": (lambda c: c.limits.retime("x"), "limits retime x"),
     "GET /health": (lambda c: c.health(), ""),
 }
 WITHOUT_COMMAND = {"GET /health": "`doctor` asks for it, without the client, and tests what came"}
@@ -101,6 +102,7 @@ WITHOUT_VIEW = {
     "PUT /limits/{name}": "a handler's page shows its limits; commands change them",
     "DELETE /limits/{name}": "a handler's page shows its limits; commands change them",
     "POST /limits/{name}/free": "a handler's page shows its limits; commands change them",
+    "POST /limits/{name}/retime": "the page of a limit changes its numbers; a command retimes it",
     "POST /resweep": "it follows a restore of the tables, of which the runbook has all commands",
     "GET /resweep": "it follows a restore of the tables, of which the runbook has all commands",
     "GET /openapi.json": "the link in the navigation shows it as a page",

@@ -167,8 +167,11 @@ def limit_jobs(api: Generated) -> None:
     body = api.models.LimitInput.from_dict({"max": 3})
     assert api.call("system", "put_limits_one", "keep.1", body=body).to_dict()["max"] == 3
     assert api.call("system", "delete_limits_one", "keep.1").to_dict()["max"] == 1
+    body = api.models.RetimeInput(key="acme")
+    done = api.call("system", "post_limits_one_retime", "bank", body=body)
+    assert (done.matched, done.next_cursor) == (0, None)
     page = api.call("system", "get_limits")
-    assert [one.name for one in page.limits] == ["keep.1"]
+    assert [one.name for one in page.limits] == ["bank", "keep.1"]
 
     body = api.models.HandlerPauseInput(note="the bank is closed")
     paused = api.call("system", "post_handlers_one_pause", "greet", body=body).paused

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from hourhand.answers.batches import BulkResult
 from hourhand.answers.limits import ChangedLimit, Limit, LimitSummary
 from hourhand.cli.completing import job_ids, limit_names
 from hourhand.cli.exits import REFUSED, WRONG_USAGE, CommandError
@@ -52,6 +53,15 @@ KeyOption = Annotated[
         metavar="KEY",
         help="One key of a limit that has keys, such as the name of a tenant. Default: all keys "
         "that have no number of their own.",
+    ),
+]
+RetimedKeyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        metavar="KEY",
+        help="The key whose jobs are moved. Required for a rate that has keys, such as the name of "
+        "a tenant.",
     ),
 ]
 ShownKeyOption = Annotated[
@@ -179,6 +189,21 @@ def resume(session: Session, names: LimitNames, key: KeyOption = None) -> int:
             change.put(one, max=None) if key is None else change.put(one, overrides={key: None}),
         ),
     )
+
+
+@limits.command("retime")
+@verb(example="hourhand limits retime stripe", changes=True, prints=(BulkResult,))
+def retime(session: Session, name: LimitName, key: RetimedKeyOption = None) -> int:
+    """Give the jobs that wait for a rate new start times, after its number was changed.
+
+    A waiting job keeps the start time that it got by the number at that time. This command moves
+    the jobs to the start times of the present number, in their order. It also ends a hold by
+    RateLimited and forgets a single job that cost too much: the next job starts at the rate.
+    """
+    from hourhand.cli.limits.showing import retime_found
+
+    session.agree()
+    return retime_found(session, name, key)
 
 
 @limits.command("free")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 
+from hourhand.cli.jobs.bulk import Report, show_changes
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column, facts
 from hourhand.cli.output.times import NOTHING
@@ -61,6 +62,19 @@ def show_changed(session: Session, limit: ChangedLimit) -> None:
     jobs = "1 waiting job" if limit.granted == 1 else f"{limit.granted:,} waiting jobs"
     granted = f"; {jobs} may start" if limit.granted else ""
     session.print(cell(f"{limit.name}  {_numbers(limit)}{granted}"))
+
+
+def retime_found(session: Session, name: str, key: str | None) -> int:
+    """Move the jobs that wait for a rate, with progress; return the exit code."""
+    with session.meter("jobs", None) as meter:
+        report = session.client.limits.retime(
+            name,
+            key=key,
+            on_progress=lambda done: meter.show(done.matched, len(done.failed), done.matched),
+        )
+    failed: list[tuple[str, Exception]] = [(each.id, each.error) for each in report.failed]
+    whole = Report(report.matched, report.changed, failed, report.is_least)
+    return show_changes(session, f"of {report.matched:,} that wait moved", whole)
 
 
 def _numbers(limit: LimitSummary) -> str:

@@ -14,7 +14,7 @@ from hourhand.domain.errors import (
     WrongState,
     did_you_mean,
 )
-from hourhand.domain.ids import digest10
+from hourhand.domain.ids import content_hash, digest10
 from hourhand.domain.jobs.history import shorten
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.jobs.pauses import events_of_handler
@@ -34,11 +34,15 @@ from hourhand.domain.limits.overrides import (
 )
 from hourhand.domain.limits.slots import admitted_at_second
 from hourhand.domain.schedules.schedule import ScheduleEvent, ScheduleEventKind
+from hourhand.domain.times import from_ms, to_ms
 from hourhand.ports.control_store import ControlStore
 from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.cursors import seal, unseal
+from hourhand.services.jobs.bulk import BulkResult
 from hourhand.services.limits.known_overrides import KnownOverrides
+from hourhand.services.limits.retimes import RetimePosition, Retimes
 from hourhand.services.limits.slot_tables import Slots, SlotTables
 from hourhand.services.limits.wait_queues import WaitQueues
 
@@ -58,8 +62,9 @@ EVENT_NOTE_BYTES = 200
 GRANTED_AT_ONCE = 1_000
 """Waiting jobs that a change grants before it is answered; the sweep grants the others."""
 
-_FREED_SEQUENCES = 2**32
-"""Events of freed slots have no revision: above it, a digest distinguishes those of one instant."""
+_OWN_SEQUENCES = 2**32
+"""Events that change no number have no revision: above it, a digest tells those of one instant
+apart."""
 
 GRANT_SECONDS = 15.0
 """A change must be answered before API Gateway's 30 seconds are over."""
@@ -120,6 +125,7 @@ class LimitService:
     overrides: KnownOverrides
     tables: SlotTables
     queues: WaitQueues
+    retimes: Retimes
     events: ScheduleStore
     telemetry: Telemetry
 
@@ -195,12 +201,48 @@ class LimitService:
                 f"Job {job_id} is {job.status}; only a DEAD job keeps a slot for good."
             )
         if self.queues.free(slots, job):
-            sequence = _FREED_SEQUENCES + int.from_bytes(digest10("freed", job_id)[:4])
+            sequence = _sequence("freed", job_id)
             self._record(
                 declared, ScheduleEventKind.FREED, sequence, f"the slot of {job_id}", actor
             )
             self.telemetry.info("A slot was freed.", limit=name, job_id=job_id, caller=actor)
         return self._whole(declared, None, self.overrides.fresh())
+
+    def retime(self, name: str, key: str | None, cursor: str | None, actor: str) -> BulkResult:
+        """Give the jobs that wait for a rate new start times. A call without a cursor begins.
+
+        Raises `NotFound`, `WrongState` for a concurrency limit,
+        `InvalidInput`, and `Unavailable`.
+        """
+        declared = self._require(name)
+        if isinstance(declared.limit, Concurrency):
+            raise WrongState(
+                f"The limit {name} is a concurrency limit: its jobs wait for a slot, and for no "
+                "start time."
+            )
+        digests = self._digests(declared, key)
+        if digests is None:
+            problem = FieldError("key", f"must be given: a value of {declared.limit.key}")
+            raise InvalidInput(f"The limit {name} has keys.", errors=(problem,))
+        self.overrides.fresh()
+        limits = [self._limit(declared, digest) for digest in digests]
+        fingerprint = content_hash("retime", name, *([] if key is None else [key]))
+        if cursor is None:
+            position = self.retimes.begin(limits, declared.limit)
+            what = "waiting jobs retimed" + ("" if key is None else f" of {key}")
+            sequence = _sequence("retimed", name, key or "", str(position.due_ms))
+            self._record(declared, ScheduleEventKind.CHANGED, sequence, what, actor)
+        else:
+            position = _read_position(cursor, fingerprint)
+        done, rest = self.retimes.go_on(limits, position, actor)
+        self.telemetry.info(
+            "Waiting jobs of a rate limit got new start times.",
+            limit=name,
+            jobs=done.changed,
+            caller=actor,
+        )
+        cursor = _write_position(rest, fingerprint) if rest is not None else None
+        return replace(done, next_cursor=cursor)
 
     def _record_change(
         self, declared: DeclaredLimit, after: LimitOverrides, what: str, actor: str
@@ -270,21 +312,24 @@ class LimitService:
         self, declared: DeclaredLimit, key: str | None, overrides: LimitOverrides
     ) -> LimitReport:
         report = self._plain(declared, overrides)
-        sole = sole_digest(declared.name, declared.limit)
-        if key is not None:
-            if not declared.has_keys:
-                problem = FieldError("key", "cannot be given: the limit has a single key")
-                raise InvalidInput(f"The limit {declared.name} has no keys.", errors=(problem,))
-            digests = digests_of_key(declared.name, key)
-        elif sole is not None:
-            digests = (sole,)
-        else:
+        digests = self._digests(declared, key)
+        if digests is None:
             return report
         tables = [slots for digest in digests for slots in self._shards(declared, digest)]
         if not tables:
             limit = self._limit(declared, digests[0])
             return replace(report, key=key, max=overrides.max_of(limit, declared.number))
         return replace(self._counted(report, tables), key=key, max=tables[0].max)
+
+    def _digests(self, declared: DeclaredLimit, key: str | None) -> tuple[bytes, ...] | None:
+        """Return what identifies the key that is meant; ``None`` if one must be named."""
+        if key is None:
+            sole = sole_digest(declared.name, declared.limit)
+            return None if sole is None else (sole,)
+        if not declared.has_keys:
+            problem = FieldError("key", "cannot be given: the limit has a single key")
+            raise InvalidInput(f"The limit {declared.name} has no keys.", errors=(problem,))
+        return digests_of_key(declared.name, key)
 
     def _counted(self, report: LimitReport, tables: Sequence[Slots]) -> LimitReport:
         waiters = self._first_waiters(tables)
@@ -364,6 +409,21 @@ class LimitService:
         hint = did_you_mean(name, list(declared))
         sentences = (f"There is no limit {name!r}.", hint, f"Limits: {known}.")
         raise NotFound(" ".join(filter(None, sentences)))
+
+
+def _sequence(*parts: str) -> int:
+    """Return the place of an event among those of its instant."""
+    return _OWN_SEQUENCES + int.from_bytes(digest10(*parts)[:4])
+
+
+def _write_position(position: RetimePosition, fingerprint: str) -> str:
+    began_ms = to_ms(position.began_at)
+    return seal((began_ms, position.last_bucket, position.due_ms, position.tie), fingerprint)
+
+
+def _read_position(cursor: str, fingerprint: str) -> RetimePosition:
+    began_ms, last_bucket, due_ms, tie = unseal(cursor, fingerprint, (int, int, int, str))
+    return RetimePosition(from_ms(began_ms), last_bucket, due_ms, tie)
 
 
 def _require_numbers(declared: DeclaredLimit, changes: LimitChanges) -> None:
