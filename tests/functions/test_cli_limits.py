@@ -115,3 +115,16 @@ def test_retime_moves_the_jobs_that_wait_for_a_rate(monkeypatch: pytest.MonkeyPa
     ran = shell.type("limits", "retime", "greet.2")
     assert ran.code != 0
     assert "concurrency limit" in words(ran.err)
+
+
+def test_a_pause_names_the_keys_that_go_on(shell: Shell) -> None:
+    shell.type("limits", "set", "stripe", "10", "--key", "acme")
+    shell.type("limits", "set", "stripe", "0", "--key", "globex")
+    ran = shell.type("limits", "pause", "stripe")
+    assert ran.code == 0
+    assert "These keys of stripe have numbers of their own and go on: acme. " in words(ran.err)
+    assert "go on" not in words(shell.type("limits", "pause", "stripe", "--key", "acme").err)
+    assert "go on" not in words(shell.type("limits", "pause", "stripe").err)
+    for number in range(25):
+        shell.type("limits", "set", "stripe", "1", "--key", f"tenant-{number}")
+    assert "tenant-19 and 5 more." in words(shell.type("limits", "pause", "stripe").err)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hourhand.domain.errors import WrongState
+from hourhand.domain.limits import overrides
 from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
 from hourhand.domain.limits.job_limits import JobLimit
 from hourhand.domain.limits.keys import key_digest
@@ -33,6 +34,22 @@ def changed(known: LimitOverrides, name: str = "stripe", **changes: object) -> L
     if "max" in changes:
         changes["sets_max"] = True
     return known.changed(name, LimitChanges(**changes), ("stripe",))  # type: ignore[arg-type]
+
+
+def test_the_keys_of_a_record_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def note(name: str, text: str) -> tuple[bytes, ...]:
+        read.append(text)
+        return digests_of_key(name, text)
+
+    monkeypatch.setattr(overrides, "digests_of_key", note)
+    known = changed(NO_OVERRIDES, keys={"1": 3, "1.0": 4, "acme": 10})
+    numbers = [known.max_of(limit_of(key), 5) for key in (1, "1.0", "acme", "other")]
+    assert numbers == [3, 4, 10, 5], "of two texts that name one key, the first counts"
+    assert len(read) == 3
+    # A record that was changed is another one.
+    assert changed(known, keys={"acme": 2}).max_of(limit_of("acme"), 5) == 2
 
 
 @pytest.mark.parametrize(

@@ -155,21 +155,23 @@ def set_limit(
 @limits.command("pause")
 @verb(example="hourhand limits pause stripe", changes=True, prints=(ChangedLimit,))
 def pause(session: Session, names: LimitNames, key: KeyOption = None) -> int:
-    """Set the numbers of limits to 0: no job that has them starts until they are resumed.
+    """Set the numbers of limits to 0: no job that has them gets a slot until they are resumed.
 
-    Jobs are accepted and wait. Jobs that run end as ever. Workers may start jobs for 30 s more.
-    A rate cannot be paused: pause its handlers, which also takes a note and an end.
+    Jobs are accepted and wait. Jobs that have a slot start and end as ever, and workers may give
+    slots for 30 s more. Keys that have a number of their own go on: the command names them, and
+    --key pauses one. A rate cannot be paused: pause its handlers, which also takes a note and an
+    end.
     """
-    from hourhand.cli.limits.showing import show_changed
+    from hourhand.cli.limits.showing import show_changed, tell_keys_that_go_on
 
-    change = session.client.limits
-    return session.do_to_each(
-        names,
-        lambda one: show_changed(
-            session,
-            change.put(one, max=0) if key is None else change.put(one, overrides={key: 0}),
-        ),
-    )
+    def pause_one(name: str) -> None:
+        change = session.client.limits
+        changed = change.put(name, max=0) if key is None else change.put(name, overrides={key: 0})
+        show_changed(session, changed)
+        if key is None:
+            tell_keys_that_go_on(session, changed)
+
+    return session.do_to_each(names, pause_one)
 
 
 @limits.command("resume")

@@ -70,6 +70,10 @@ class LimitOverrides:
 
     revision: int = 0
     limits: Mapping[str, LimitOverride] = field(default_factory=dict)
+    _by_digest: dict[str, dict[bytes, int]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """The numbers of the keys, by the digests that a worker compares: made once for each limit."""
 
     def max_of(self, limit: JobLimit, declared: int) -> int:
         """Return the number of a limit for the key of a job; ``declared`` if none is set.
@@ -80,15 +84,23 @@ class LimitOverrides:
         override = self.limits.get(limit.name)
         if override is None:
             return declared
-        number = override.max
-        for text, of_key in override.keys.items():
-            if limit.digest in digests_of_key(limit.name, text):
-                number = of_key
-                break
+        number = self._keys_of(limit.name, override).get(limit.digest, override.max)
         if number is None:
             return declared
         lowest, highest = settable(limit.limit)
         return min(max(number, lowest), highest)
+
+    def _keys_of(self, name: str, override: LimitOverride) -> Mapping[bytes, int]:
+        found = self._by_digest.get(name)
+        if found is None:
+            # Where two texts name one key, the first counts.
+            found = {
+                digest: number
+                for text, number in reversed(list(override.keys.items()))
+                for digest in digests_of_key(name, text)
+            }
+            self._by_digest[name] = found
+        return found
 
     def changed(
         self, name: str, changes: LimitChanges, declared: Collection[str]
