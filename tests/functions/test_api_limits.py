@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -85,6 +86,45 @@ def test_a_key_is_a_text_or_the_value_that_it_spells(api: ApiClient, world: Worl
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("acme", "acme"),
+        ("42", 42),
+        ("42", "42"),
+        ("-0.5", -0.5),
+        ("true", True),
+        ("null", None),
+        ("[1, 2]", [1, 2]),
+        ('{"b": 1, "a": [null]}', {"a": [None], "b": 1}),
+        ('"quoted"', '"quoted"'),
+        ("NaN", "NaN"),
+        ("-Infinity", "-Infinity"),
+        ("1e999", "1e999"),
+        ("[" * 256, "[" * 256),
+        ("1" * 256, int("1" * 256)),
+        ("ключ …", "ключ …"),
+        (" ", " "),
+    ],
+)
+def test_a_number_may_be_set_for_a_key_of_any_json_type(
+    api: ApiClient, world: World, text: str, value: Any
+) -> None:
+    changed = api.send("PUT", "/v1/limits/stripe", {"max": 3, "overrides": {text: 0}})
+    assert (changed.status, changed.json["overrides"]) == (200, {text: 0})
+    job = world.submit(payload={"account": value})
+    other = world.submit(payload={"account": "another"})
+    world.deliver()
+    assert world.job(job).waits_for is not None
+    assert world.job(other).status.is_final
+    shown = api.get(f"/v1/limits/stripe?key={quote(text)}")
+    assert (shown.status, shown.json["max"]) == (200, 0)
+    assert [waiter["job_id"] for waiter in shown.json["waiters"]] == [job.id]
+    api.send("PUT", "/v1/limits/stripe", {"overrides": {text: None}})
+    world.deliver()
+    assert world.job(job).status.is_final
+
+
+@pytest.mark.parametrize(
     ("name", "body", "fields"),
     [
         ("stripe", {}, ["max"]),
@@ -146,7 +186,7 @@ def test_a_retiming_moves_the_jobs_that_wait_for_a_rate() -> None:
     )
     assert api.get(f"/v1/jobs/{job.id}").json["due_at"] < "2026-01-05T09:03:00.000Z"
     events = api.get("/v1/audit?handler=greet").json["events"]
-    assert "greet.1: waiting jobs retimed of acme" in [event["note"] for event in events]
+    assert "greet.1: waiting jobs retimed of acme" in [event["reason"] for event in events]
 
 
 @pytest.mark.parametrize(

@@ -257,7 +257,7 @@ def look_at_the_system(api: Generated) -> None:
     assert api.call("system", "post_resweep", body=asked(since=since)).state.value == "requested"
     assert api.call("system", "get_resweep").since is not None
     handlers = api.call("system", "get_handlers").handlers
-    assert {handler.name for handler in handlers} == {"break", "greet", "keep"}
+    assert {handler.name for handler in handlers} == {"break", "charge", "greet", "keep"}
     assert api.call("system", "get_handlers_one", "greet").name == "greet"
     assert api.call("system", "get_health").status == "ok"
     events = api.call("audit", "get_audit", caller="local", limit=200).events

@@ -26,7 +26,7 @@ from hourhand.domain.limits.overrides import (
 def limit_of(key: object, name: str = "stripe") -> JobLimit:
     declared = Concurrency(5, key="payload.account", name=name)
     return JobLimit(
-        name=name, position=0, limit=declared, digest=key_digest(name, key), divides=True
+        id=name, name=name, position=0, limit=declared, digest=key_digest(name, key), divides=True
     )
 
 

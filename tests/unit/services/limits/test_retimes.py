@@ -70,6 +70,7 @@ def starts(world: World) -> list[float]:
 def test_after_an_increase_waiting_jobs_start_at_the_new_rate_in_their_order() -> None:
     world = waiting(HOURLY)
     assert minutes(world) == {"job-1": 60, "job-2": 120, "job-3": 180, "job-4": 240}
+    world.submit(id="later", delay_seconds=7000)
     changed_to(world, 60)
     assert minutes(world)["job-4"] == 240, "a new number alone moves no job"
     assert retimed(world) == BulkResult(4, 4, (), None)
@@ -78,6 +79,7 @@ def test_after_an_increase_waiting_jobs_start_at_the_new_rate_in_their_order() -
     assert moved["job-4"] <= 5
     world.settle()
     assert len(starts(world)) == 5
+    assert world.store.jobs()["later"].run_at == START + timedelta(seconds=7000)
     assert starts(world)[-1] <= 6
     for number in range(5):
         job = world.store.jobs()[f"job-{number}"]

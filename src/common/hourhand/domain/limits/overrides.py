@@ -22,7 +22,7 @@ MAX_KEYS = 200
 """Keys of one limit that have a number of their own."""
 
 MAX_NUMBERS = 1_000
-"""Numbers of keys in the whole record: with keys of 256 bytes, it stays below 300 KB."""
+"""Numbers of keys in the whole record: with keys of 256 bytes, it stays below 350 KB."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,7 +66,7 @@ class LimitChanges:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LimitOverrides:
-    """The overrides by the name of the limit. Each write of the record increases ``revision``."""
+    """The overrides by the id of the limit. Each write of the record increases ``revision``."""
 
     revision: int = 0
     limits: Mapping[str, LimitOverride] = field(default_factory=dict)
@@ -81,42 +81,42 @@ class LimitOverrides:
         A number that the limit cannot have is the nearest one that it can: a deployment may have
         put a limit of another kind in the place of the one for which the number was set.
         """
-        override = self.limits.get(limit.name)
+        override = self.limits.get(limit.id)
         if override is None:
             return declared
-        number = self._keys_of(limit.name, override).get(limit.digest, override.max)
+        number = self._keys_of(limit.id, override).get(limit.digest, override.max)
         if number is None:
             return declared
         lowest, highest = settable(limit.limit)
         return min(max(number, lowest), highest)
 
-    def _keys_of(self, name: str, override: LimitOverride) -> Mapping[bytes, int]:
-        found = self._by_digest.get(name)
+    def _keys_of(self, limit_id: str, override: LimitOverride) -> Mapping[bytes, int]:
+        found = self._by_digest.get(limit_id)
         if found is None:
             # Where two texts name one key, the first counts.
             found = {
                 digest: number
                 for text, number in reversed(list(override.keys.items()))
-                for digest in digests_of_key(name, text)
+                for digest in digests_of_key(limit_id, text)
             }
-            self._by_digest[name] = found
+            self._by_digest[limit_id] = found
         return found
 
     def changed(
-        self, name: str, changes: LimitChanges, declared: Collection[str]
+        self, limit_id: str, changes: LimitChanges, declared: Collection[str]
     ) -> LimitOverrides:
         """Return the record after a change of one limit; itself if nothing changes.
 
         ``declared``: the limits that exist; overrides of others are dropped if the record is full.
         Raises `WrongState` if it is full even so.
         """
-        before = self.limits.get(name, LimitOverride())
+        before = self.limits.get(limit_id, LimitOverride())
         after = before.changed(changes)
         if after == before:
             return self
-        limits = {**self.limits, name: after}
+        limits = {**self.limits, limit_id: after}
         if after.is_empty:
-            del limits[name]
+            del limits[limit_id]
         if _is_full(limits):
             limits = {known: one for known, one in limits.items() if known in declared}
         if _is_full(limits) or len(after.keys) > MAX_KEYS:
@@ -126,39 +126,39 @@ class LimitOverrides:
             )
         return replace(self, revision=self.revision + 1, limits=limits)
 
-    def without(self, name: str) -> LimitOverrides:
+    def without(self, limit_id: str) -> LimitOverrides:
         """Return the record without the override of a limit; itself if it has none."""
-        if name not in self.limits:
+        if limit_id not in self.limits:
             return self
-        left = {known: one for known, one in self.limits.items() if known != name}
+        left = {known: one for known, one in self.limits.items() if known != limit_id}
         return replace(self, revision=self.revision + 1, limits=left)
 
 
 NO_OVERRIDES = LimitOverrides()
 
 
-def digests_of_key(limit_name: str, text: str) -> tuple[bytes, ...]:
+def digests_of_key(limit_id: str, text: str) -> tuple[bytes, ...]:
     """Return what identifies the keys that ``text`` may name.
 
     It names the text itself and, where it is JSON of another type, that value: ``42`` is the text
     as well as the number, as either may stand in a payload.
     """
-    itself = key_digest(limit_name, text)
+    itself = key_digest(limit_id, text)
     try:
         value = json.loads(text)
         # Python reads NaN and 1e999, which are no JSON: they have no digest.
-        return (itself,) if isinstance(value, str) else (itself, key_digest(limit_name, value))
+        return (itself,) if isinstance(value, str) else (itself, key_digest(limit_id, value))
     except ValueError:
         return (itself,)
 
 
-def sole_digest(name: str, limit: Limit) -> bytes | None:
+def sole_digest(limit_id: str, limit: Limit) -> bytes | None:
     """Return what identifies a limit that has a single key; ``None`` for one that has many."""
     path = limit.path
     if path.divides:
         return None
     value = path.fields[0] if path.source is KeySource.LITERAL else None
-    return path.digest(name, value)
+    return path.digest(limit_id, value)
 
 
 def _is_full(limits: Mapping[str, LimitOverride]) -> bool:

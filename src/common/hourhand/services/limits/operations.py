@@ -21,10 +21,9 @@ from hourhand.domain.jobs.pauses import events_of_handler
 from hourhand.domain.limits.declarations import (
     Concurrency,
     Limit,
-    limit_names,
     settable,
 )
-from hourhand.domain.limits.job_limits import JobLimit
+from hourhand.domain.limits.job_limits import JobLimit, limits_of_handler
 from hourhand.domain.limits.overrides import (
     LimitChanges,
     LimitOverride,
@@ -72,8 +71,9 @@ GRANT_SECONDS = 15.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeclaredLimit:
-    """A limit as the code states it, and the handlers that have it."""
+    """A limit as the code states it, and the handlers that have it. ``id``: see `limit_ids`."""
 
+    id: str
     name: str
     limit: Limit
     handlers: tuple[str, ...]
@@ -156,11 +156,11 @@ class LimitService:
         """
         declared = self._require(name)
         _require_numbers(declared, changes)
-        names = tuple(self._declared())
-        after, has_changed = self._write(lambda known: known.changed(name, changes, names))
+        ids = tuple(one.id for one in self._declared().values())
+        after, has_changed = self._write(lambda known: known.changed(declared.id, changes, ids))
         if has_changed:
             self._record_change(declared, after, str(changes), actor)
-        override = after.limits.get(name, LimitOverride())
+        override = after.limits.get(declared.id, LimitOverride())
         self.telemetry.info(
             "The numbers of a limit were changed.",
             limit=name,
@@ -174,8 +174,8 @@ class LimitService:
     def restore(self, name: str, actor: str) -> tuple[LimitReport, int]:
         """Remove all numbers that were set; those in the code apply again. See `change`."""
         declared = self._require(name)
-        before = self.overrides.fresh().limits.get(name, LimitOverride())
-        after, has_changed = self._write(lambda known: known.without(name))
+        before = self.overrides.fresh().limits.get(declared.id, LimitOverride())
+        after, has_changed = self._write(lambda known: known.without(declared.id))
         if has_changed:
             self._record_change(declared, after, "all numbers restored", actor)
         self.telemetry.info("The numbers of a limit were restored.", limit=name, caller=actor)
@@ -286,9 +286,9 @@ class LimitService:
 
     def _grant(self, declared: DeclaredLimit, keys: Iterable[str]) -> int:
         """Give slots to jobs that wait, where it is known which keys they have."""
-        sole = sole_digest(declared.name, declared.limit)
+        sole = sole_digest(declared.id, declared.limit)
         digests = [sole] if sole is not None else []
-        digests += [digest for key in keys for digest in digests_of_key(declared.name, key)]
+        digests += [digest for key in keys for digest in digests_of_key(declared.id, key)]
         clock = self.tables.clock
         deadline = clock.monotonic() + GRANT_SECONDS
         granted = 0
@@ -302,7 +302,7 @@ class LimitService:
     def _summary(self, declared: DeclaredLimit, overrides: LimitOverrides) -> LimitReport:
         """Return a limit as a listing shows it."""
         report = self._plain(declared, overrides)
-        digest = sole_digest(declared.name, declared.limit)
+        digest = sole_digest(declared.id, declared.limit)
         if digest is None or not isinstance(declared.limit, Concurrency):
             return report
         counted = self._counted(report, self._shards(declared, digest))
@@ -324,12 +324,12 @@ class LimitService:
     def _digests(self, declared: DeclaredLimit, key: str | None) -> tuple[bytes, ...] | None:
         """Return what identifies the key that is meant; ``None`` if one must be named."""
         if key is None:
-            sole = sole_digest(declared.name, declared.limit)
+            sole = sole_digest(declared.id, declared.limit)
             return None if sole is None else (sole,)
         if not declared.has_keys:
             problem = FieldError("key", "cannot be given: the limit has a single key")
             raise InvalidInput(f"The limit {declared.name} has no keys.", errors=(problem,))
-        return digests_of_key(declared.name, key)
+        return digests_of_key(declared.id, key)
 
     def _counted(self, report: LimitReport, tables: Sequence[Slots]) -> LimitReport:
         waiters = self._first_waiters(tables)
@@ -370,7 +370,7 @@ class LimitService:
         )
 
     def _plain(self, declared: DeclaredLimit, overrides: LimitOverrides) -> LimitReport:
-        override = overrides.limits.get(declared.name, LimitOverride())
+        override = overrides.limits.get(declared.id, LimitOverride())
         number = declared.number if override.max is None else override.max
         return LimitReport(declared=declared, override=override, max=number)
 
@@ -383,6 +383,7 @@ class LimitService:
     def _limit(self, declared: DeclaredLimit, digest: bytes) -> JobLimit:
         """Return a limit as jobs of one key have it."""
         return JobLimit(
+            id=declared.id,
             name=declared.name,
             position=0,
             limit=declared.limit,
@@ -394,11 +395,14 @@ class LimitService:
         """Return the limits of all handlers, by name and in its order."""
         found: dict[str, DeclaredLimit] = {}
         for info in self.handlers.all():
-            names = limit_names(info.name, info.limits)
-            for name, limit in zip(names, info.limits, strict=True):
-                before = found[name].handlers if name in found else ()
-                handlers = (*before, info.name)
-                found[name] = DeclaredLimit(name=name, limit=limit, handlers=handlers)
+            for named in limits_of_handler(info.name, info.limits):
+                before = found[named.name].handlers if named.name in found else ()
+                found[named.name] = DeclaredLimit(
+                    id=named.id,
+                    name=named.name,
+                    limit=named.limit,
+                    handlers=(*before, info.name),
+                )
         return dict(sorted(found.items()))
 
     def _require(self, name: str) -> DeclaredLimit:
