@@ -103,8 +103,9 @@ class JobLimit:
     ``id``: as `limit_ids` says. ``position``: its place among the limits of the handler or
     submission, from 0. ``digest`` identifies the limit and the key. ``divides``: whether it comes
     before the limits that have a single key. ``text``: the key as it is shown; ``None`` where the
-    limit has a single key, or where only the digest is stored. ``cost``: how many starts of a rate the job counts for.
-    ``overlap``: the limit is that of a schedule's or backfill's jobs, as the job states it.
+    limit has a single key, or where only the digest is stored. ``cost``: how many starts of a rate
+    the job counts for. ``overlap``: the limit is that of a schedule's or backfill's jobs, as the
+    job states it.
     """
 
     id: str
