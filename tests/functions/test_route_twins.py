@@ -102,7 +102,6 @@ WITHOUT_VIEW = {
     "PUT /limits/{name}": "a handler's page shows its limits; commands change them",
     "DELETE /limits/{name}": "a handler's page shows its limits; commands change them",
     "POST /limits/{name}/free": "a handler's page shows its limits; commands change them",
-    "POST /limits/{name}/retime": "the page of a limit changes its numbers; a command retimes it",
     "POST /resweep": "it follows a restore of the tables, of which the runbook has all commands",
     "GET /resweep": "it follows a restore of the tables, of which the runbook has all commands",
     "GET /openapi.json": "the link in the navigation shows it as a page",
