@@ -105,6 +105,10 @@ def test_a_key_is_a_text_or_the_value_that_it_spells(api: ApiClient, world: Worl
         ("ключ …", "ключ …"),
         (" ", " "),
     ],
+    ids=[
+        *("text", "number", "digits", "fraction", "true", "null", "list", "object", "quotes"),
+        *("NaN", "infinity", "too large", "brackets", "256 digits", "unicode", "space"),
+    ],
 )
 def test_a_number_may_be_set_for_a_key_of_any_json_type(
     api: ApiClient, world: World, text: str, value: Any

@@ -256,7 +256,7 @@ def test_a_deployment_that_adds_a_limit_before_another_moves_no_number() -> None
     changes = LimitChanges(sets_max=True, max=0, keys={"acme": 1})
     service(world).change("greet.1", changes, "caller")
     limits = (Rate(100, per=60), Concurrency(2), tenant)
-    world.handlers = MemoryHandlerDirectory((HandlerInfo(name="greet", limits=limits),))
+    world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet", limits=limits))
     after = service_of(world)
     assert [after.show(f"greet.{n}").max for n in (1, 2, 3)] == [100, 2, 0]
     assert after.show("greet.3").override.keys == {"acme": 1}
@@ -270,7 +270,7 @@ def test_what_runs_counts_after_a_deployment_that_adds_a_limit_before_another() 
 
     def look() -> None:
         limits = (Rate(100, per=60), Concurrency(1))
-        world.handlers = MemoryHandlerDirectory((HandlerInfo(name="greet", limits=limits),))
+        world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet", limits=limits))
         deployed = world.process()
         world.submit(id="new", by=deployed.api)
         for delivery in world.receive():

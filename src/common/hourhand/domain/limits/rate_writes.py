@@ -202,10 +202,12 @@ def reset_write(
     }
     if not ahead:
         return None
+    sets: dict[Path, Stored] = dict(ahead.items())
+    sets[RESET_FROM] = state.last
     return SideItemUpdate(
         key=key,
         expect=tuple(Compares(name, ">", begin) for name, begin in ahead.items()),
-        sets=dict[Path, Stored](ahead) | {RESET_FROM: state.last},
+        sets=sets,
         keep_until=now + RATES_KEPT,
     )
 
