@@ -209,9 +209,8 @@ def run() -> dict[str, Any]:
             "A row in which one job waits contains what the running jobs add, too. Where two rows "
             "have max 1, the first job creates the slots record and the second one replaces the "
             "holder that the first one left.",
-            "A debounced submission changes the job that waits, as ADR 39 decided: the item and "
-            "both sides of its index entry are written. The target is the design's, which has a "
-            "record of its own for the payload.",
+            "A debounced submission writes the payload and the time of the job that waits, and "
+            "moves no index entry.",
         ],
         "must": must,
         "ok": all_ok(must),

@@ -13,7 +13,8 @@ from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.execution import Disposition
-from hourhand.testing import Faults
+from hourhand.testing import Faults, When
+from hourhand.wiring.functions import SchedulerServices
 from tests.scenarios.rules import check_rules
 from tests.scenarios.steps import pass_minutes
 from tests.world.checks import assert_nothing_is_out_of_sight, check_world
@@ -53,6 +54,40 @@ def test_a_leader_whose_clock_is_far_off_refuses_and_gives_the_lease_up(world: W
     assert abs(fast.now() - world.clock.now()) <= timedelta(milliseconds=1)
     world.advance(60)
     assert world.tick(wrong).led, "the clock was corrected: it may lead again"
+
+
+def _set_in_mid_tick(world: World, step: timedelta, call: str, when: When) -> SchedulerServices:
+    """Return a scheduler whose clock is set by ``step`` at the first ``call``, after its audit."""
+    clock = world.clock.view(timedelta(0))
+
+    def set_clock() -> None:
+        clock.skew += step
+
+    return world.process(Faults().interrupt(call, set_clock, when=when), clock=clock).scheduler
+
+
+@pytest.mark.parametrize("step", [timedelta(minutes=5), -timedelta(minutes=5)])
+def test_a_clock_that_is_set_in_the_middle_of_a_tick_misses_no_scheduled_time(
+    world: World, step: timedelta
+) -> None:
+    world.put_schedule("often", expression="rate(10 seconds)", overlap="allow")
+    for _ in range(3):
+        world.minute()
+    report = world.tick(_set_in_mid_tick(world, step, "control.acquire_lease", When.BEFORE))
+    assert (report.led, report.verdict, report.schedules_visited) == (False, "refuse", 0)
+    assert "The local clock was set during a tick" in world.telemetry.sentences[-1]
+    assert world.control.read_lease(LEADER) is None, "it was given up"
+    for _ in range(6):
+        world.minute()
+    assert not world.telemetry.total("occurrences_missed")
+
+
+def test_a_helper_whose_clock_is_set_in_the_middle_sweeps_nothing(world: World) -> None:
+    job = world.submit(delay_seconds=310)
+    helper = _set_in_mid_tick(world, timedelta(minutes=5), "queues.probe_time", When.AFTER)
+    report = helper.scheduling.sweep_shards([0], 7, START, "further", lambda: 55.0)
+    assert (report.led, report.verdict, report.entries) == (False, "refuse", 0)
+    assert not world.job(job).is_sent
 
 
 def test_a_leader_that_cannot_ask_for_the_time_leads_by_its_own(world: World) -> None:

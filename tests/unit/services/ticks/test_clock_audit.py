@@ -8,7 +8,7 @@ import pytest
 
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.ticks.clock_skew import SkewVerdict
-from hourhand.services.ticks.clock_audit import ClockAudit
+from hourhand.services.ticks.clock_audit import ClockAudit, ClockSet
 from hourhand.testing import Faults
 from tests.world.world import World
 
@@ -58,3 +58,34 @@ def test_a_probe_that_fails_in_any_way_is_told_and_no_more(world: World, error: 
         "The clock could not be compared with AWS's. It is not corrected."
     ]
     assert world.telemetry.total("optional_requests_failed") == 1
+
+
+def _audit(world: World) -> ClockAudit:
+    return ClockAudit(world.queues, world.clock, world.timings, world.telemetry)
+
+
+@pytest.mark.parametrize("off", [0, 1.9, -1.9])
+def test_a_tick_decides_by_the_clock_that_was_audited(world: World, off: float) -> None:
+    audit = _audit(world)
+    report = audit.run()
+    world.clock.skew += timedelta(seconds=off)
+    world.clock.sleep(40)
+    assert audit.time_after(report) == world.clock.now()
+
+
+@pytest.mark.parametrize("step", [165, -210, 2.1, -2.1])
+def test_a_clock_that_was_set_since_its_audit_decides_nothing(world: World, step: float) -> None:
+    audit = _audit(world)
+    report = audit.run()
+    world.clock.sleep(10)
+    world.clock.skew += timedelta(seconds=step)
+    with pytest.raises(ClockSet, match=rf"^{10 + step:.1f} s since its audit, in 10\.0 s$"):
+        audit.time_after(report)
+
+
+def test_a_clock_that_no_audit_confirmed_is_taken_as_it_is(world: World) -> None:
+    world.queues.behaviour.answers_probes = False
+    audit = _audit(world)
+    report = audit.run()
+    world.clock.skew += timedelta(minutes=5)
+    assert audit.time_after(report) == world.clock.now()

@@ -34,7 +34,7 @@ from hourhand.services.jobs.recovery import RecoveryService
 from hourhand.services.limits.rechecks import Rechecks
 from hourhand.services.optional import ask_optionally, log_newer
 from hourhand.services.schedules.due_schedules import ScheduleSweep, VisitCounts
-from hourhand.services.ticks.clock_audit import ClockAudit, SkewReport
+from hourhand.services.ticks.clock_audit import ClockAudit, ClockSet, SkewReport
 from hourhand.services.ticks.dispatch import Dispatcher
 from hourhand.services.ticks.ended_pauses import EndedPauses
 from hourhand.services.ticks.leadership import Leadership, Stint
@@ -134,13 +134,14 @@ class SchedulingService:
         decided here is decided by conditional writes.
         """
 
-        def sweep(_: SkewReport) -> TickReport:
-            return self._sweep_free(shards, epoch, tick_at, invocation_id, remaining_seconds)
+        def sweep(audit: SkewReport) -> TickReport:
+            now = self.clock_audit.time_after(audit)
+            return self._sweep_free(shards, epoch, tick_at, now, invocation_id, remaining_seconds)
 
         return self._act(invocation_id, sweep)
 
     def _act(self, invocation_id: str, act: Callable[[SkewReport], TickReport]) -> TickReport:
-        """Act, unless another scheduler is to: on standby, or where the clock is far off.
+        """Act, unless another scheduler is to: on standby, or where the clock is wrong.
 
         Where a newer version keeps a record that is needed, that version acts.
         """
@@ -156,18 +157,24 @@ class SchedulingService:
         except WrittenByNewer as newer:
             log_newer(self.telemetry, newer)
             return idle
+        except ClockSet as step:
+            self.telemetry.warning(
+                "The local clock was set during a tick. The next tick does the work.",
+                went_on_by=str(step),
+            )
+            return replace(idle, verdict=SkewVerdict.REFUSE)
 
     def _sweep_free(
         self,
         shards: Sequence[int],
         epoch: int,
         tick_at: datetime,
+        now: datetime,
         invocation_id: str,
         remaining_seconds: Callable[[], float],
     ) -> TickReport:
         counts = SweepCounts()
         completed = True
-        now = self.clock.now()
         state = self.control.read_watermark() or first_watermark(tick_at, 1, self.timings)
         horizon = now + self.timings.look_ahead
         shard_map = self.control.read_shard_map()
@@ -197,7 +204,7 @@ class SchedulingService:
 
     def _lead(self, stint: Stint, audit: SkewReport) -> TickReport:
         # One "now" for every decision of the tick, taken before the first read.
-        now = self.clock.now()
+        now = self.clock_audit.time_after(audit)
         shard_map = self.control.read_shard_map()
         # Before anything is done: of a record that a newer version wrote, this one keeps off.
         before = self.control.read_tick()
