@@ -36,20 +36,19 @@ def changed(known: LimitOverrides, name: str = "stripe", **changes: object) -> L
     return known.changed(name, LimitChanges(**changes), ("stripe",))  # type: ignore[arg-type]
 
 
-def test_the_keys_of_a_record_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[str] = []
+def test_the_digests_of_keys_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
 
-    def note(name: str, text: str) -> tuple[bytes, ...]:
-        read.append(text)
-        return digests_of_key(name, text)
+    def note(limit_id: str, value: object) -> bytes:
+        made.append(value)
+        return key_digest(limit_id, value)
 
-    monkeypatch.setattr(overrides, "digests_of_key", note)
-    known = changed(NO_OVERRIDES, keys={"1": 3, "1.0": 4, "acme": 10})
-    numbers = [known.max_of(limit_of(key), 5) for key in (1, "1.0", "acme", "other")]
-    assert numbers == [3, 4, 10, 5], "of two texts that name one key, the first counts"
-    assert len(read) == 3
-    # A record that was changed is another one.
-    assert changed(known, keys={"acme": 2}).max_of(limit_of("acme"), 5) == 2
+    monkeypatch.setattr(overrides, "key_digest", note)
+    known = changed(NO_OVERRIDES, "once", keys={"1": 3, "1.0": 4, "acme": 10})
+    for _ in range(2):
+        numbers = [known.max_of(limit_of(key, "once"), 5) for key in (1, "1.0", "acme", "other")]
+        assert numbers == [3, 4, 10, 5]
+    assert made == ["1", 1, "1.0", 1.0, "acme"]
 
 
 @pytest.mark.parametrize(

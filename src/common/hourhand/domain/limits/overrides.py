@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from hourhand.domain.errors import WrongState
 from hourhand.domain.limits.declarations import Limit, settable
@@ -70,10 +71,6 @@ class LimitOverrides:
 
     revision: int = 0
     limits: Mapping[str, LimitOverride] = field(default_factory=dict)
-    _by_digest: dict[str, dict[bytes, int]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
-    """The numbers of the keys, by the digests that a worker compares: made once for each limit."""
 
     def max_of(self, limit: JobLimit, declared: int) -> int:
         """Return the number of a limit for the key of a job; ``declared`` if none is set.
@@ -84,23 +81,15 @@ class LimitOverrides:
         override = self.limits.get(limit.id)
         if override is None:
             return declared
-        number = self._keys_of(limit.id, override).get(limit.digest, override.max)
+        number = override.max
+        for text, of_key in override.keys.items():
+            if limit.digest in digests_of_key(limit.id, text):
+                number = of_key
+                break
         if number is None:
             return declared
         lowest, highest = settable(limit.limit)
         return min(max(number, lowest), highest)
-
-    def _keys_of(self, limit_id: str, override: LimitOverride) -> Mapping[bytes, int]:
-        found = self._by_digest.get(limit_id)
-        if found is None:
-            # Where two texts name one key, the first counts.
-            found = {
-                digest: number
-                for text, number in reversed(list(override.keys.items()))
-                for digest in digests_of_key(limit_id, text)
-            }
-            self._by_digest[limit_id] = found
-        return found
 
     def changed(
         self, limit_id: str, changes: LimitChanges, declared: Collection[str]
@@ -137,6 +126,7 @@ class LimitOverrides:
 NO_OVERRIDES = LimitOverrides()
 
 
+@lru_cache(maxsize=2 * MAX_NUMBERS)
 def digests_of_key(limit_id: str, text: str) -> tuple[bytes, ...]:
     """Return what identifies the keys that ``text`` may name.
 
