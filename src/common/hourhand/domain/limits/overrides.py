@@ -76,7 +76,7 @@ class LimitOverrides:
         """Return the number of a limit for the key of a job; ``declared`` if none is set.
 
         A number that the limit cannot have is the nearest one that it can: a deployment may have
-        put a limit of another kind in the place of the one for which the number was set.
+        changed what the limit is.
         """
         override = self.limits.get(limit.id)
         if override is None:
@@ -126,6 +126,7 @@ class LimitOverrides:
 NO_OVERRIDES = LimitOverrides()
 
 
+# A worker compares the keys of a limit several times for each job.
 @lru_cache(maxsize=2 * MAX_NUMBERS)
 def digests_of_key(limit_id: str, text: str) -> tuple[bytes, ...]:
     """Return what identifies the keys that ``text`` may name.
