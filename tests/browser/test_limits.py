@@ -304,10 +304,14 @@ def test_a_rate_is_changed_and_keeps_the_start_times_that_jobs_have(
     number.fill("0")
     dialog(page).locator(".field-error", has_text="from 1 to 1,000,000").wait_for()
     number.fill("60")
-    dialog(page).get_by_text("Jobs that have a start time keep it.").wait_for()
+    dialog(page).get_by_text("Jobs that have a start time keep it, until").wait_for()
     dialog(page).get_by_role("button", name="Change", exact=True).click()
     page.get_by_text("60 starts in 1 h").first.wait_for()
     assert cloud.ask("GET", "/limits/bank")["max"] == 60
+    page.get_by_role("button", name="Retime").click()
+    dialog(page).get_by_text("the first in 30 seconds").wait_for()
+    dialog(page).get_by_role("button", name="Retime", exact=True).click()
+    page.get_by_text(" moved.").wait_for()
 
 
 def test_nothing_can_be_changed_while_the_api_does_not_answer(
@@ -483,9 +487,10 @@ EFFECTS: dict[str, tuple[dict[str, Any], int, str | None, str]] = {
     "more while none waits": (concurrency(waiting=0), 4, "wait", ""),
     "none": (concurrency(), 0, "wait", "Jobs are accepted and wait."),
     "none, where full jobs are skipped": (concurrency(), 0, "skip", "are cancelled"),
+    "none, where new jobs stop others": (concurrency(), 0, "cancel_running", "the newest wait"),
     "none, where the option is not known": (concurrency(), 0, None, "its option on_full decides"),
     "fewer of an unknown key": (concurrency(running=None), 1, "wait", "Jobs that run go on."),
-    "a rate": (concurrency(kind="rate"), 9, "wait", "Jobs that have a start time keep it."),
+    "a rate": (concurrency(kind="rate"), 9, "wait", "Jobs that have a start time keep it, until"),
 }
 
 

@@ -86,6 +86,7 @@ TWINS: dict[str, tuple[Call, str]] = {
     "PUT /limits/{name}": (lambda c: c.limits.put("x", max=3), "limits set x 3"),
     "DELETE /limits/{name}": (lambda c: c.limits.delete("x"), "limits set x --restore"),
     "POST /limits/{name}/free": (lambda c: c.limits.free("x", "y"), "limits free x y"),
+    "POST /limits/{name}/retime": (lambda c: c.limits.retime("x"), "limits retime x"),
     "GET /health": (lambda c: c.health(), ""),
 }
 WITHOUT_COMMAND = {"GET /health": "`doctor` asks for it, without the client, and tests what came"}

@@ -171,6 +171,10 @@ FIELD_TEXTS = {
         ),
     },
     "FreeInput": {"job_id": "The DEAD job whose slot is freed."},
+    "RetimeInput": {
+        "key": "The key whose jobs are meant: required for a rate with keys, such as `tenant`.",
+        "cursor": "The `next_cursor` of the call before, to go on. Default: begin.",
+    },
     "BackfillInput": {
         "from": "The earliest scheduled time to run.",
         "to": "The latest scheduled time to run, not in the future.",

@@ -66,6 +66,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     from hourhand.services.jobs.submission import SubmissionService
     from hourhand.services.jobs.unique_jobs import UniqueJobs
     from hourhand.services.limits.operations import LimitService
+    from hourhand.services.limits.retimes import Retimes
     from hourhand.services.schedules.backfills import BackfillService
     from hourhand.services.schedules.calendars import CalendarService
     from hourhand.services.schedules.previews import Previews
@@ -154,6 +155,13 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             overrides=wiring.overrides,
             tables=wiring.slot_tables,
             queues=wiring.wait_queues,
+            retimes=Retimes(
+                adapters.jobs,
+                adapters.control,
+                wiring.job_limits,
+                wiring.rate_limiters,
+                wiring.due,
+            ),
             events=adapters.schedules,
             telemetry=telemetry,
         ),

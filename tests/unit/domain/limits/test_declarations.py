@@ -13,6 +13,7 @@ from hourhand.domain.limits.declarations import (
     Order,
     Rate,
     check_limits,
+    limit_ids,
     limit_names,
 )
 from hourhand.domain.limits.keys import InvalidLimit
@@ -158,3 +159,17 @@ def test_a_handler_has_at_most_three_limits_of_different_names(
     with pytest.raises(InvalidLimit, match=problem):
         check_limits(limits)
     check_limits(limits[:1])
+
+
+def test_ids_do_not_change_where_a_limit_is_added_before_another() -> None:
+    tenant, everyone = Concurrency(5, key="tenant"), Concurrency(2)
+    ids = ("sync:concurrency:tenant", "sync:concurrency:handler")
+    assert limit_ids("sync", (tenant, everyone)) == ids
+    shared, rate = Rate(5, per=1, name="bank"), Rate(5, per=1)
+    assert limit_ids("sync", (shared, tenant, everyone)) == ("bank", *ids)
+    assert limit_ids("sync", (rate, tenant, tenant)) == (
+        "sync:rate:handler",
+        "sync:concurrency:tenant",
+        "sync:concurrency2:tenant",
+    )
+    assert limit_ids("sync", (tenant, tenant, tenant))[2] == "sync:concurrency3:tenant"

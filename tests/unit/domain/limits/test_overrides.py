@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hourhand.domain.errors import WrongState
+from hourhand.domain.limits import overrides
 from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
 from hourhand.domain.limits.job_limits import JobLimit
 from hourhand.domain.limits.keys import key_digest
@@ -27,7 +28,7 @@ from tests.unit.domain.job_samples import NOW, after
 def limit_of(key: object, name: str = "stripe") -> JobLimit:
     declared = Concurrency(5, key="payload.account", name=name)
     return JobLimit(
-        name=name, position=0, limit=declared, digest=key_digest(name, key), divides=True
+        id=name, name=name, position=0, limit=declared, digest=key_digest(name, key), divides=True
     )
 
 
@@ -35,6 +36,21 @@ def changed(known: LimitOverrides, name: str = "stripe", **changes: object) -> L
     if "max" in changes:
         changes["sets_max"] = True
     return known.changed(name, LimitChanges(**changes), ("stripe",))  # type: ignore[arg-type]
+
+
+def test_the_digests_of_keys_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+
+    def note(limit_id: str, value: object) -> bytes:
+        made.append(value)
+        return key_digest(limit_id, value)
+
+    monkeypatch.setattr(overrides, "key_digest", note)
+    known = changed(NO_OVERRIDES, "once", keys={"1": 3, "1.0": 4, "acme": 10})
+    for _ in range(2):
+        numbers = [known.max_of(limit_of(key, "once"), 5) for key in (1, "1.0", "acme", "other")]
+        assert numbers == [3, 4, 10, 5]
+    assert made == ["1", 1, "1.0", 1.0, "acme"]
 
 
 @pytest.mark.parametrize(

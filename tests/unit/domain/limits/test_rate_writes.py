@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -188,11 +189,25 @@ def test_a_reset_leaves_the_burst_used_up(
     assert (update is None) is (after is None)
     if update is not None and after is not None:
         assert update.is_allowed(before)
-        stands = item(*after)
-        assert update.apply(before) == stands
+        stands = update.apply(before)
+        expected = replace(read_state(item(*after)), reset_from=read_state(before).last)
+        assert read_state(stands) == expected
         assert not update.is_allowed(stands), "it is made once"
         # The next job starts at once, and the one behind it by the distance of two starts.
         write = start_write(KEY, read_state(stands), COST, BOUNDS, NOW)
         state, starts = applied(write, stands)
         assert starts == NOW
         assert max(state.line or 0, state.gate or 0) == BOUNDS.now + 3 * SECOND
+
+
+def test_the_line_of_a_reset_may_begin_later_and_the_state_keeps_how_far_it_reached() -> None:
+    before, far = item(90, 60), BOUNDS.now + 90 * SECOND
+    update = reset_write(KEY, read_state(before), PACE, NOW, timedelta(seconds=30))
+    assert update is not None
+    first = update.apply(before)
+    moved = read_state(first)
+    assert ((moved.line or 0) - (moved.gate or 0), moved.last) == (30 * SECOND, far)
+    # A later reset, of a line that is shorter by then, does not forget the jobs of the first.
+    update = reset_write(KEY, moved, PACE, NOW)
+    assert update is not None
+    assert read_state(update.apply(first)).last == far

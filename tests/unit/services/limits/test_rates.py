@@ -333,10 +333,11 @@ def test_after_a_reset_jobs_start_at_the_rate_and_those_that_have_a_time_keep_it
     world.submit(id="job-0")
     world.deliver(told_to_wait)
     limit = JobLimit(
+        id="greet:rate:handler",
         name="greet.1",
         position=0,
         limit=Rate(60, per=60, burst=2, shards=shards),
-        digest=digest10("limit", "greet.1"),
+        digest=digest10("limit", "greet:rate:handler"),
         divides=False,
     )
     overrides = world.api.limits.overrides

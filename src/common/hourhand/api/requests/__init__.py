@@ -28,7 +28,7 @@ from hourhand.api.requests.jobs import (
     RetryInput,
     payload_text,
 )
-from hourhand.api.requests.limits import FreeInput, LimitInput, LimitQuery
+from hourhand.api.requests.limits import FreeInput, LimitInput, LimitQuery, RetimeInput
 from hourhand.api.requests.schedule_operations import (
     BackfillInput,
     CalendarInput,
@@ -69,6 +69,7 @@ __all__ = [
     "PreviewInput",
     "PutQuery",
     "ResweepInput",
+    "RetimeInput",
     "RetryInput",
     "ScheduleInput",
     "SchedulePageRequest",

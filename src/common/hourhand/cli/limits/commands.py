@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from hourhand.answers.batches import BulkResult
 from hourhand.answers.limits import ChangedLimit, Limit, LimitSummary
 from hourhand.cli.completing import job_ids, limit_names
 from hourhand.cli.exits import REFUSED, WRONG_USAGE, CommandError
@@ -38,6 +39,15 @@ KeyOption = Annotated[
         metavar="KEY",
         help="One key of a limit that has keys, such as the name of a tenant. Default: all keys "
         "that have no number of their own.",
+    ),
+]
+RetimedKeyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        metavar="KEY",
+        help="The key whose jobs are moved. Required for a rate that has keys, such as the name of "
+        "a tenant.",
     ),
 ]
 ShownKeyOption = Annotated[
@@ -131,21 +141,23 @@ def set_limit(
 @limits.command("pause")
 @verb(example="hourhand limits pause stripe", changes=True, prints=(ChangedLimit,))
 def pause(session: Session, names: LimitNames, key: KeyOption = None) -> int:
-    """Set the numbers of limits to 0: no job that has them starts until they are resumed.
+    """Set the numbers of limits to 0: no job that has them gets a slot until they are resumed.
 
-    Jobs are accepted and wait. Jobs that run end as ever. Workers may start jobs for 30 s more.
-    A rate cannot be paused: pause its handlers, which also takes a note and an end.
+    Jobs are accepted and wait. Jobs that have a slot start and end as ever, and workers may give
+    slots for 30 s more. Keys that have a number of their own go on: the command names them, and
+    --key pauses one. A rate cannot be paused: pause its handlers, which also takes a note and an
+    end.
     """
-    from hourhand.cli.limits.showing import show_changed
+    from hourhand.cli.limits.showing import show_changed, tell_keys_that_go_on
 
-    change = session.client.limits
-    return session.do_to_each(
-        names,
-        lambda one: show_changed(
-            session,
-            change.put(one, max=0) if key is None else change.put(one, overrides={key: 0}),
-        ),
-    )
+    def pause_one(name: str) -> None:
+        change = session.client.limits
+        changed = change.put(name, max=0) if key is None else change.put(name, overrides={key: 0})
+        show_changed(session, changed)
+        if key is None:
+            tell_keys_that_go_on(session, changed)
+
+    return session.do_to_each(names, pause_one)
 
 
 @limits.command("resume")
@@ -166,6 +178,21 @@ def resume(session: Session, names: LimitNames, key: KeyOption = None) -> int:
             change.put(one, max=None) if key is None else change.put(one, overrides={key: None}),
         ),
     )
+
+
+@limits.command("retime")
+@verb(example="hourhand limits retime stripe", changes=True, prints=(BulkResult,))
+def retime(session: Session, name: LimitName, key: RetimedKeyOption = None) -> int:
+    """Give the jobs that wait for a rate new start times, after its number was changed.
+
+    A waiting job keeps the start time that it got by the number at that time. This command moves
+    the jobs to the start times of the present number, in their order. It also ends a hold by
+    RateLimited and forgets a single job that cost too much: the next job starts at the rate.
+    """
+    from hourhand.cli.limits.showing import retime_found
+
+    session.agree()
+    return retime_found(session, name, key)
 
 
 @limits.command("free")

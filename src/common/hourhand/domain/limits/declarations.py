@@ -248,6 +248,23 @@ def limit_names(handler: str, limits: Sequence[Limit]) -> tuple[str, ...]:
     return tuple(limit.name or f"{handler}.{n}" for n, limit in enumerate(limits, start=1))
 
 
+def limit_ids(handler: str, limits: Sequence[Limit]) -> tuple[str, ...]:
+    """Return what identifies a handler's limits in what is stored, whatever their order.
+
+    That is the name, if a limit has one of its own; else the handler, the kind, the key, and a
+    number for a second one of the same. So a deployment that adds a limit before another, and so
+    gives it another name, changes neither its slots nor the number that an operator set.
+    """
+    found: list[str] = []
+    for limit in limits:
+        kind = "concurrency" if isinstance(limit, Concurrency) else "rate"
+        own = (
+            f"{handler}:{kind}{number}:{limit.key}" for number in ("", *range(2, MAX_LIMITS + 1))
+        )
+        found.append(limit.name or next(each for each in own if each not in found))
+    return tuple(found)
+
+
 def settable(limit: Limit) -> tuple[int, int]:
     """Return the lowest and the highest number that an operator may set for a limit."""
     if isinstance(limit, Concurrency):

@@ -63,15 +63,22 @@ def pace_of(rate: Rate) -> Pace:
 class LimiterState:
     """A rate limiter state as it was read; ``None``: never moved.
 
+    ``reset_from``: the farthest time at which the line or the gate stood when it was reset.
     ``starts``: the last real starts, of a sliding window. ``window``: the number of a fixed window,
     and how many jobs started in it.
     """
 
     line: int | None = None
     gate: int | None = None
+    reset_from: int | None = None
     starts: tuple[int, ...] = ()
     window: int | None = None
     window_starts: int = 0
+
+    @property
+    def last(self) -> int:
+        """The time after which no job has reserved a start."""
+        return max(self.line or 0, self.gate or 0, self.reset_from or 0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

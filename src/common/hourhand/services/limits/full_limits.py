@@ -83,14 +83,17 @@ class FullLimits:
         return True
 
     def stop_older(self, queue: Slots, job: Job) -> None:
-        """Ask the jobs that hold slots and are older than ``job`` to stop."""
-        for held in self._older(queue, job):
+        """Ask the jobs that hold slots and are older than ``job`` to stop.
+
+        Not while the number is 0: then no slot would be free for ``job``.
+        """
+        for held in self._older(queue, job) if queue.max else ():
             self._stop(queue, held)
 
     def cancel_beyond(self, queue: Slots) -> None:
         """Cancel the waiters of a limit that only its newest jobs wait for."""
         waiters = self.tables.view(queue, LOOKED_UP).waiters
-        for waiter in waiters[max(queue.max, 1) :]:
+        for waiter in waiters[_newest(queue) :]:
             self._cancel(queue, waiter)
 
     def _sit(self, queue: Slots, job: Job, rank: int) -> Entry | Deferred:
@@ -154,7 +157,7 @@ class FullLimits:
         """Let the newest jobs wait, for those that hold slots are older, and are asked to stop."""
         view = self.tables.view(queue, LOOKED_UP)
         before = [waiter for waiter in view.waiters if waiter.ranks_before(rank, job.id)]
-        if len(before) >= max(queue.max, 1) or not self._older(queue, job):
+        if len(before) >= _newest(queue) or (queue.max and not self._older(queue, job)):
             return Entry.REFUSED
         return Entry.QUEUED
 
@@ -201,6 +204,11 @@ def _reason_of_refusal(queue: Slots) -> str:
     if queue.concurrency.on_full is OnFull.WAIT:
         return SkipReason.BUFFER_FULL.value
     return SkipReason.OVERLAP.value
+
+
+def _newest(queue: Slots) -> int:
+    """Return how many of the newest jobs may wait: while the number is 0, as many as run else."""
+    return queue.max or queue.concurrency.max
 
 
 def _waits(job: Job | None, waiter: Waiter) -> bool:

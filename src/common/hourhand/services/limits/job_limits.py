@@ -69,7 +69,7 @@ class JobLimits:
         own = next((one for one in self.of(job) if one.name == name), None)
         if own is not None:
             return own
-        (found,) = limits_of((NamedLimit(name, limit, limit.key),), self.fields(job), None)
+        (found,) = limits_of((NamedLimit(name, name, limit, limit.key),), self.fields(job), None)
         return found
 
     def waited_for(self, job: Job) -> tuple[str, Limit] | None:
@@ -97,7 +97,7 @@ class JobLimits:
         if limit.text is not None or path.source is not KeySource.PAYLOAD:
             return limit.text
         value = path.value_of(self.fields(job))
-        return path.text(value) if path.digest(limit.name, value) == limit.digest else None
+        return path.text(value) if path.digest(limit.id, value) == limit.digest else None
 
     def fields(self, job: Job) -> KeyFields:
         """Return what keys and costs are taken from. The payload is read at most once."""

@@ -17,6 +17,7 @@ from hourhand.domain.limits.declarations import Rate
 from hourhand.domain.limits.job_limits import JobLimit, cost_of
 from hourhand.domain.limits.keys import KeyFields
 from hourhand.domain.limits.rate_writes import (
+    NO_LEAD,
     Pass,
     RateWrite,
     gate_write,
@@ -41,6 +42,7 @@ from hourhand.domain.limits.rates import (
 )
 from hourhand.domain.limits.windows import Windows
 from hourhand.domain.side_items import SideItemUpdate, SideKey
+from hourhand.domain.times import from_ms
 from hourhand.ports.clock import Clock
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.side_item_store import SideItemStore
@@ -149,7 +151,7 @@ class RateLimiters:
 
     def limiter(self, limit: JobLimit, rate: Rate, job: Job, cost: Callable[[], float]) -> Limiter:
         """Return the limiter of a rate for a job, whatever the rate counts."""
-        rate = rate.with_count(self.overrides.max_of(limit, rate.count))
+        rate = self._present(limit, rate)
         shard = int.from_bytes(digest10("rate shard", job.id)) % rate_shards(rate)
         return Limiter(limit, rate, rate_key(limit.digest16, shard), pace_of(rate), cost)
 
@@ -178,22 +180,32 @@ class RateLimiters:
 
     def hold(self, limit: JobLimit, rate: Rate, until: datetime) -> None:
         """Let no job of the limit's key start before ``until``. Raises `Crowded`."""
-        rate = rate.with_count(self.overrides.max_of(limit, rate.count))
+        rate = self._present(limit, rate)
         # The gate lets jobs start a burst before it: so much further it must move.
         held = until + timedelta(microseconds=pace_of(rate).tolerance_us) + EARLY_START
         for shard in range(rate_shards(rate)):
             self._move(rate_key(limit.digest16, shard), partial(hold_write, until=held))
 
-    def reset(self, limit: JobLimit, rate: Rate) -> bool:
+    def reserved_until(self, limit: JobLimit, rate: Rate) -> datetime:
+        """Return until when jobs of the limit's key may have start times, at the latest."""
+        items = map(self.side_items.read_item, self._keys(limit, rate))
+        return from_ms(-(-max(read_state(item).last for item in items) // 1_000))
+
+    def reset(self, limit: JobLimit, rate: Rate, lead: timedelta = NO_LEAD) -> bool:
         """Let jobs of the limit's key start at the rate from now on; whether that moved anything.
 
         Jobs that reserved a start time keep it, until they are moved. Raises `Crowded`.
         """
-        present = rate.with_count(self.overrides.max_of(limit, rate.count))
-        shards = max(rate_shards(rate), rate_shards(present))
-        write = partial(reset_write, pace=pace_of(present))
-        keys = [rate_key(limit.digest16, shard) for shard in range(shards)]
-        return sum(self._move(key, write) for key in keys) > 0
+        write = partial(reset_write, pace=pace_of(self._present(limit, rate)), lead=lead)
+        return sum(self._move(key, write) for key in self._keys(limit, rate)) > 0
+
+    def _present(self, limit: JobLimit, rate: Rate) -> Rate:
+        return rate.with_count(self.overrides.max_of(limit, rate.count))
+
+    def _keys(self, limit: JobLimit, rate: Rate) -> list[SideKey]:
+        """Return the keys of all states of a limit's key, by the number in the code as well."""
+        shards = max(rate_shards(rate), rate_shards(self._present(limit, rate)))
+        return [rate_key(limit.digest16, shard) for shard in range(shards)]
 
     def _move(self, key: SideKey, build: Move) -> bool:
         """Make the write that ``build`` returns, until there is none; whether there was one."""

@@ -94,6 +94,33 @@ export function askToRestore({ limit }) {
   });
 }
 
+/** Ask whether to give the jobs that wait for a rate new start times. */
+export function askToRetime({ limit, key }) {
+  return confirmAction({
+    title: `Retime the waiting jobs of ${nameOf(limit, key)}?`,
+    body: html`<p>Jobs that wait keep their order and get new start times by the present number, the first in 30 seconds. This also ends a
+      hold by RateLimited, and forgets a cost that closed the rate for long.</p>`,
+    label: "Retime",
+    run: () => retime(limit, key),
+    messageOf: ({ matched, changed, failed }) => `${count(changed)} of ${counted(matched, "waiting job")} moved.${failed === 0 ? "" : ` ${count(failed)} failed and keep their time.`}`,
+  });
+}
+
+/** Retime call after call to the end. */
+async function retime(limit, key) {
+  const total = { matched: 0, changed: 0, failed: 0 };
+  const keyed = key === undefined ? {} : { key };
+  let cursor = null;
+  do {
+    const done = await post(["limits", limit.name, "retime"], cursor ? { ...keyed, cursor } : keyed);
+    total.matched += done.matched;
+    total.changed += done.changed;
+    total.failed += done.failed.length;
+    cursor = done.next_cursor;
+  } while (cursor);
+  return total;
+}
+
 /** Ask whether to free the slot that a DEAD job keeps. */
 export function askToFree({ limit, jobId }) {
   return confirmAction({
