@@ -18,6 +18,7 @@ from hourhand.domain.limits.rate_writes import (
     rate_key,
     read_state,
     reserve_write,
+    reset_write,
     start_write,
     time_given,
 )
@@ -167,3 +168,31 @@ def test_a_hold_is_refused_only_where_others_moved_the_state_past_it(
     before = read_state(stands)
     assert (after_all.line or 0) >= max(before.line or 0, BOUNDS.now + 60 * SECOND)
     assert (after_all.gate or 0) >= max(before.gate or 0, BOUNDS.now + 60 * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("line", "gate", "after"),
+    [
+        (None, None, None),
+        (1, 2, None),
+        (90, None, (2, None)),
+        (1, 90, (1, 2)),
+        (90, 60, (2, 2)),
+    ],
+)
+def test_a_reset_leaves_the_burst_used_up(
+    line: float | None, gate: float | None, after: tuple[float, float | None] | None
+) -> None:
+    before = item(line, gate)
+    update = reset_write(KEY, read_state(before), PACE, NOW)
+    assert (update is None) is (after is None)
+    if update is not None and after is not None:
+        assert update.is_allowed(before)
+        stands = item(*after)
+        assert update.apply(before) == stands
+        assert not update.is_allowed(stands), "it is made once"
+        # The next job starts at once, and the one behind it by the distance of two starts.
+        write = start_write(KEY, read_state(stands), COST, BOUNDS, NOW)
+        state, starts = applied(write, stands)
+        assert starts == NOW
+        assert max(state.line or 0, state.gate or 0) == BOUNDS.now + 3 * SECOND

@@ -177,6 +177,26 @@ def hold_write(
     )
 
 
+def reset_write(
+    key: SideKey, state: LimiterState, pace: Pace, now: datetime
+) -> SideItemUpdate | None:
+    """Return the write after which jobs start at the rate from ``now`` on; ``None``: they do.
+
+    It forgets the reservations, and that a cost or `RateLimited` moved the state far ahead. The
+    burst counts as used up, so that the starts of a moment ago and those that follow keep the rate.
+    """
+    restart = to_ms(now) * 1_000 + pace.tolerance_us
+    ahead = [name for name, at in ((LINE, state.line), (GATE, state.gate)) if (at or 0) > restart]
+    if not ahead:
+        return None
+    return SideItemUpdate(
+        key=key,
+        expect=tuple(Compares(name, ">", restart) for name in ahead),
+        sets=dict.fromkeys(ahead, restart),
+        keep_until=now + RATES_KEPT,
+    )
+
+
 def is_too_far(state: LimiterState, bounds: Bounds) -> bool:
     """Whether no start time can be reserved any more: the line is too long."""
     return (state.line or 0) > bounds.reserves
