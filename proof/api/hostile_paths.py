@@ -174,6 +174,7 @@ ROUTES = (
         "/v1/handlers/greet",
         "/v1/limits",
         "/v1/limits/greet.1",
+        "/v1/limits/greet.1/retime",
         "/v1/health",
         "/v1/openapi.json",
         "/v1/docs",

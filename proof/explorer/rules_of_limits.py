@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import pairwise
 from typing import Any
 
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
-from hourhand.domain.jobs.waiting import WaitKind, holder_key
+from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.limits.declarations import Concurrency, Holds, Limit, Rate
 from hourhand.domain.limits.job_limits import (
     JobLimit,
@@ -57,7 +56,7 @@ def judge_order(
     ``stood``: the jobs that were parked before anything began. A component that read the queue
     earlier than another job parked may miss that job, but none of these. ``jobs``: as they are.
     """
-    by_key = {holder_key(job.id): job for job in jobs}
+    by_key = {job.id: job for job in jobs}
     for key, item in after.items():
         if key.kind is not SideItemKind.SLOTS or item == before.get(key):
             continue
@@ -66,8 +65,8 @@ def judge_order(
             waiter
             for waiter in _waiters(before, key.partition)
             if waiter.job_id in stood
-            and waiter.holder not in record.holders
-            and _waits(by_key.get(waiter.holder), waiter)
+            and waiter.job_id not in record.holders
+            and _waits(by_key.get(waiter.job_id), waiter)
         ]
         for holder in _holders(item).keys() - record.holders.keys():
             job = by_key[holder]
@@ -86,7 +85,7 @@ def judge_runs(jobs: Sequence[Job], items: Items, declared: Sequence[Limit]) -> 
         for limit in _limits_of(job, declared):
             if not isinstance(limit.limit, Concurrency):
                 continue
-            numbers = (held.get(holder_key(job.id)) for held in _shards(limit, items))
+            numbers = (held.get(job.id) for held in _shards(limit, items))
             if not any(number and generation_of(number) == job.generation for number in numbers):
                 yield f"job {job.id} runs, and holds no slot of {limit.name}"
 
@@ -97,7 +96,7 @@ def slots_left(jobs: Sequence[Job], items: Items, declared: Sequence[Limit]) -> 
     A dead holder may stay in a lazy limit without waiters, and nowhere else. No job waits while a
     slot is free.
     """
-    by_key = {holder_key(job.id): job for job in jobs}
+    by_key = {job.id: job for job in jobs}
     waiting = {
         limit.digest16
         for job in jobs
@@ -123,10 +122,7 @@ def slots_left(jobs: Sequence[Job], items: Items, declared: Sequence[Limit]) -> 
 
 
 def judge_rates(jobs: Sequence[Job], declared: Sequence[Limit]) -> Iterator[str]:
-    """Yield the rates of whose jobs more started in some interval than may.
-
-    A worker that takes over a lost attempt goes on with the start that was counted.
-    """
+    """Yield the rates of which more attempts started in some interval than may."""
     rates = [limit for limit in declared if isinstance(limit, Rate) and limit.on is None]
     starts = sorted(at for job in jobs for at in _starts(job)) if rates else []
     for rate in rates:
@@ -170,11 +166,7 @@ def _least_time(rate: Rate, starts: int) -> timedelta:
 
 
 def _starts(job: Job) -> Iterator[datetime]:
-    events = (None, *job.history)
-    for before, event in pairwise(events):
-        is_taken_over = before is not None and before.kind is EventKind.LOST
-        if event is not None and event.kind is EventKind.CLAIMED and not is_taken_over:
-            yield event.at
+    return (event.at for event in job.history if event.kind is EventKind.CLAIMED)
 
 
 def _waits(job: Job | None, waiter: Waiter) -> bool:

@@ -32,6 +32,7 @@ _OPERATIONS: dict[str, dict[tuple[str, str], tuple[str, ...]]] = {
             "jobs",
             "jobs (dead)",
             "jobs (listing)",
+            "jobs (run_at)",
             "schedules",
             "schedules (names)",
         ),

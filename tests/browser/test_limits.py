@@ -304,10 +304,14 @@ def test_a_rate_is_changed_and_keeps_the_start_times_that_jobs_have(
     number.fill("0")
     dialog(page).locator(".field-error", has_text="from 1 to 1,000,000").wait_for()
     number.fill("60")
-    dialog(page).get_by_text("Jobs that have a start time keep it.").wait_for()
+    dialog(page).get_by_text("Jobs that have a start time keep it, until").wait_for()
     dialog(page).get_by_role("button", name="Change", exact=True).click()
     page.get_by_text("60 starts in 1 h").first.wait_for()
     assert cloud.ask("GET", "/limits/bank")["max"] == 60
+    page.get_by_role("button", name="Retime").click()
+    dialog(page).get_by_text("the first in 30 seconds").wait_for()
+    dialog(page).get_by_role("button", name="Retime", exact=True).click()
+    page.get_by_text(" moved.").wait_for()
 
 
 def test_nothing_can_be_changed_while_the_api_does_not_answer(
@@ -381,29 +385,37 @@ def test_a_job_whose_rate_is_reached_shows_the_start_time_that_it_got(
     cloud.reach(first, "SUCCEEDED")
     second = cloud.submit("call-bank")
     cloud.wait(lambda: cloud.job(second)["due_at"] > cloud.job(second)["run_at"] or None)
+    page.goto("/console/jobs")
+    row = page.locator("tbody tr", has=page.get_by_role("link", name=second))
+    row.get_by_text("Waits", exact=True).wait_for()
+    row.get_by_text("its rate, in").wait_for()
     page.goto(f"/console/jobs/{second}")
+    page.locator("h1 .badge").get_by_text("Waits", exact=True).wait_for()
     notice = page.locator(".notice", has_text="The rate of bank is reached.")
     notice.get_by_text("The job starts").wait_for()
     cloud.ask("POST", f"/jobs/{second}/cancel")
     notice.wait_for(state="detached")
 
 
-WAITS = {
+WAITS: dict[str, tuple[Any, ...]] = {
     "none": (None, None),
     "a pause": ({"kind": "slot", "limit": "greet.pause"}, "pause"),
     "a limit": ({"kind": "slot", "limit": "exports"}, "limit"),
     "the pause of another handler": ({"kind": "slot", "limit": "other.pause"}, "limit"),
     "a schedule": ({"kind": "slot", "limit": None}, "schedule"),
     "a newer kind": ({"kind": "signal", "limit": None}, "other"),
+    "a start": (None, "rate", "2027-01-01T00:00:00.000Z"),
+    "a limit, after a start": ({"kind": "slot", "limit": "exports"}, "limit", "2027-01-01"),
 }
 
 
 @pytest.mark.parametrize("name", WAITS)
 def test_each_kind_of_wait_is_told_apart(page: Page, name: str) -> None:
-    waits, kind = WAITS[name]
+    waits, kind, *starts = WAITS[name]
     page.goto("/console/limits")
+    job = {"handler": "greet", "waits_for": waits, "reserved_start": next(iter(starts), None)}
     script = "async ([path, job]) => (await import(path)).waitOf(job)"
-    assert page.evaluate(script, [WAIT, {"handler": "greet", "waits_for": waits}]) == kind
+    assert page.evaluate(script, [WAIT, job]) == kind
 
 
 # --- words --------------------------------------------------------------------------------------
@@ -464,14 +476,21 @@ def test_the_words_of_a_limit_follow_from_its_numbers(page: Page) -> None:
 EFFECTS: dict[str, tuple[dict[str, Any], int, str | None, str]] = {
     "the same": (concurrency(), 2, "wait", "This is the number that holds now."),
     "fewer": (concurrency(), 1, "wait", "No further one starts before fewer than 1 run."),
+    "fewer of more than 20": (
+        concurrency(max=40, running=30),
+        20,
+        "wait",
+        "Further ones may start before fewer than 20 run, but never more run than now.",
+    ),
     "more": (concurrency(), 4, "wait", "2 waiting jobs may start"),
     "more than wait": (concurrency(), 40, "wait", "3 waiting jobs may start"),
     "more while none waits": (concurrency(waiting=0), 4, "wait", ""),
     "none": (concurrency(), 0, "wait", "Jobs are accepted and wait."),
     "none, where full jobs are skipped": (concurrency(), 0, "skip", "are cancelled"),
+    "none, where new jobs stop others": (concurrency(), 0, "cancel_running", "the newest wait"),
     "none, where the option is not known": (concurrency(), 0, None, "its option on_full decides"),
     "fewer of an unknown key": (concurrency(running=None), 1, "wait", "Jobs that run go on."),
-    "a rate": (concurrency(kind="rate"), 9, "wait", "Jobs that have a start time keep it."),
+    "a rate": (concurrency(kind="rate"), 9, "wait", "Jobs that have a start time keep it, until"),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -85,6 +86,49 @@ def test_a_key_is_a_text_or_the_value_that_it_spells(api: ApiClient, world: Worl
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("acme", "acme"),
+        ("42", 42),
+        ("42", "42"),
+        ("-0.5", -0.5),
+        ("true", True),
+        ("null", None),
+        ("[1, 2]", [1, 2]),
+        ('{"b": 1, "a": [null]}', {"a": [None], "b": 1}),
+        ('"quoted"', '"quoted"'),
+        ("NaN", "NaN"),
+        ("-Infinity", "-Infinity"),
+        ("1e999", "1e999"),
+        ("[" * 256, "[" * 256),
+        ("1" * 256, int("1" * 256)),
+        ("ключ …", "ключ …"),
+        (" ", " "),
+    ],
+    ids=[
+        *("text", "number", "digits", "fraction", "true", "null", "list", "object", "quotes"),
+        *("NaN", "infinity", "too large", "brackets", "256 digits", "unicode", "space"),
+    ],
+)
+def test_a_number_may_be_set_for_a_key_of_any_json_type(
+    api: ApiClient, world: World, text: str, value: Any
+) -> None:
+    changed = api.send("PUT", "/v1/limits/stripe", {"max": 3, "overrides": {text: 0}})
+    assert (changed.status, changed.json["overrides"]) == (200, {text: 0})
+    job = world.submit(payload={"account": value})
+    other = world.submit(payload={"account": "another"})
+    world.deliver()
+    assert world.job(job).waits_for is not None
+    assert world.job(other).status.is_final
+    shown = api.get(f"/v1/limits/stripe?key={quote(text)}")
+    assert (shown.status, shown.json["max"]) == (200, 0)
+    assert [waiter["job_id"] for waiter in shown.json["waiters"]] == [job.id]
+    api.send("PUT", "/v1/limits/stripe", {"overrides": {text: None}})
+    world.deliver()
+    assert world.job(job).status.is_final
+
+
+@pytest.mark.parametrize(
     ("name", "body", "fields"),
     [
         ("stripe", {}, ["max"]),
@@ -121,6 +165,56 @@ def test_a_rate_is_shown_with_its_period_and_no_jobs() -> None:
     assert (shown["max"], shown["per_seconds"], shown["holders"]) == (10, 60, None)
     for number in (0, 1_000_001):
         assert api.send("PUT", "/v1/limits/greet.1", {"max": number}).fields == ["max"]
+
+
+def test_a_retiming_moves_the_jobs_that_wait_for_a_rate() -> None:
+    rate = Rate(1, per=3600, key="tenant")
+    world = World(handlers=(HandlerInfo(name="greet", limits=(rate,)),))
+    api = ApiClient(create_app(world.api))
+    for _ in range(3):
+        job = world.submit(tenant="acme")
+        world.deliver()
+    assert api.get(f"/v1/jobs/{job.id}").json["due_at"] == "2026-01-05T11:00:00.000Z"
+    api.send("PUT", "/v1/limits/greet.1", {"max": 60})
+    world.advance(1)
+    done = api.send("POST", "/v1/limits/greet.1/retime", {"key": "acme"})
+    assert (done.status, done.json) == (
+        200,
+        {
+            "matched": 2,
+            "changed": 2,
+            "failed": [],
+            "count_is_bounded": False,
+            "next_cursor": None,
+        },
+    )
+    assert api.get(f"/v1/jobs/{job.id}").json["due_at"] < "2026-01-05T09:03:00.000Z"
+    events = api.get("/v1/audit?handler=greet").json["events"]
+    assert "greet.1: waiting jobs retimed of acme" in [event["reason"] for event in events]
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "status", "fields"),
+    [
+        ("greet.1", {}, 422, ["key"]),
+        ("greet.1", {"key": ""}, 422, ["key"]),
+        ("greet.1", {"key": 7}, 422, ["key"]),
+        ("greet.1", {"key": "acme", "cursor": "none"}, 422, ["cursor"]),
+        ("greet.1", {"keys": []}, 422, ["keys"]),
+        ("greet.2", {"key": "acme"}, 422, ["key"]),
+        ("greet.3", {}, 409, None),
+        ("greet.4", {}, 404, None),
+    ],
+)
+def test_what_cannot_be_retimed_is_refused(
+    name: str, body: Any, status: int, fields: list[str] | None
+) -> None:
+    limits = (Rate(1, per=60, key="tenant"), Rate(1, per=60), Concurrency(1))
+    world = World(handlers=(HandlerInfo(name="greet", limits=limits),))
+    answer = ApiClient(create_app(world.api)).send("POST", f"/v1/limits/{name}/retime", body)
+    assert answer.status == status
+    if fields is not None:
+        assert answer.fields == fields
 
 
 @pytest.mark.parametrize("target", ["strip", "greet.3", "greet"])

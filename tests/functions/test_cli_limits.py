@@ -80,6 +80,7 @@ def test_a_rate_is_shown_with_its_period(monkeypatch: pytest.MonkeyPatch) -> Non
     assert ran.out == "greet.1  at most 50 in 60 s (in the code: 100)\n"
     ran = shell.type("limits", "show", "greet.1")
     assert "at most 50 in 60 s" in words(ran.out)
+    assert "have start times" in ran.err
     assert "--key" not in ran.err
 
 
@@ -96,3 +97,35 @@ def test_of_several_limits_the_unknown_one_is_named(shell: Shell) -> None:
     assert "strip: " in ran.err
     assert "Did you mean 'stripe'" in ran.err
     assert ran.out.startswith("greet.1  at most 0")
+
+
+def test_retime_moves_the_jobs_that_wait_for_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = (Rate(1, per=3600, name="bank"), Concurrency(2))
+    world = World(handlers=(HandlerInfo(name="greet", limits=limits),))
+    shell = Shell(world, monkeypatch)
+    for _ in range(3):
+        world.submit()
+        world.deliver()
+    shell.type("limits", "set", "bank", "60")
+    world.advance(1)
+    ran = shell.type("limits", "retime", "bank")
+    assert (ran.code, ran.out) == (0, "2 jobs of 2 that wait moved.\n")
+    world.advance(5)
+    (done,) = shell.type("limits", "retime", "bank", "--json").objects
+    assert (done["matched"], done["changed"], done["failed"]) == (2, 2, [])
+    ran = shell.type("limits", "retime", "greet.2")
+    assert ran.code != 0
+    assert "concurrency limit" in words(ran.err)
+
+
+def test_a_pause_names_the_keys_that_go_on(shell: Shell) -> None:
+    shell.type("limits", "set", "stripe", "10", "--key", "acme")
+    shell.type("limits", "set", "stripe", "0", "--key", "globex")
+    ran = shell.type("limits", "pause", "stripe")
+    assert ran.code == 0
+    assert "These keys of stripe have numbers of their own and go on: acme. " in words(ran.err)
+    assert "go on" not in words(shell.type("limits", "pause", "stripe", "--key", "acme").err)
+    assert "go on" not in words(shell.type("limits", "pause", "stripe").err)
+    for number in range(25):
+        shell.type("limits", "set", "stripe", "1", "--key", f"tenant-{number}")
+    assert "tenant-19 and 5 more." in words(shell.type("limits", "pause", "stripe").err)

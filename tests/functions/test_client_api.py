@@ -15,12 +15,13 @@ import pytest
 from hourhand.api.app import create_app
 from hourhand.client import AuditPage, ClientError, Conflict, Invalid, NotFound
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.local.http_server import serve
 from hourhand.local.lambda_events import answer_body, gateway_event
 from hourhand.loopback import RunningServer
 from hourhand.memory import MemoryClock
 from hourhand.ports.handler_directory import HandlerInfo
+from hourhand.services.limits import retimes
 from tests.unit.client.callers import Caller, Kind
 from tests.world.runs import fail, fail_for_good
 from tests.world.world import World
@@ -459,6 +460,31 @@ def test_a_handler_is_paused_and_resumed(caller: Caller, world: World) -> None:
         caller("pause_handler", "gret")
     with pytest.raises(Invalid, match="future"):
         caller("pause_handler", "greet", until=world.clock.now() - timedelta(hours=2))
+
+
+def test_waiting_jobs_of_a_rate_are_retimed_call_by_call(
+    kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retimes, "MAX_JOBS_A_CALL", 2)
+    rate = Rate(1, per=3600, key="tenant", name="bank")
+    world = World(handlers=(HandlerInfo(name="greet", limits=(rate, Concurrency(3))),))
+    caller = Caller(kind, Api(world), clock=world.clock)
+    for _ in range(4):
+        caller("submit", "greet", tenant="acme")
+        world.deliver()
+    caller("limits.put", "bank", max=60)
+    world.advance(1)
+    seen: list[int] = []
+    report = caller(
+        "limits.retime", "bank", key="acme", on_progress=lambda done: seen.append(done.changed)
+    )
+    assert (report.matched, report.changed, report.failed) == (3, 3, ())
+    assert seen[:2] == [2, 3]
+    with pytest.raises(Invalid, match="key"):
+        caller("limits.retime", "bank")
+    with pytest.raises(Conflict, match="concurrency limit"):
+        caller("limits.retime", "greet.2")
+    caller.close()
 
 
 def test_the_numbers_of_a_limit_are_changed_and_restored(kind: Kind) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from hourhand import Concurrency, RunContext
+from hourhand import Concurrency, Rate, RunContext
 from hourhand.api.app import ROUTES
 from hourhand.api.openapi import openapi_document
 from hourhand.aws.clock import SystemClock
@@ -87,6 +87,7 @@ def installation() -> Installation:
     handlers.add("break", break_down)
     handlers.add("keep", break_down, limits=(Concurrency(1, holds="success"),))
     handlers.add("order", order, run_timeout_seconds=3_600)
+    handlers.add("charge", break_down, limits=(Rate(1, per=60, key="tenant", name="bank"),))
     live, clock = LiveHandlers(handlers), MemoryClock(SystemClock().now())
     runner = InlineRunner(live, clock)
     return Installation(clock, live, runner, after_each=lambda: None, logs=runner.logs)

@@ -95,6 +95,7 @@ TWINS: dict[str, tuple[Call, str]] = {
     "PUT /limits/{name}": (lambda c: c.limits.put("x", max=3), "limits set x 3"),
     "DELETE /limits/{name}": (lambda c: c.limits.delete("x"), "limits set x --restore"),
     "POST /limits/{name}/free": (lambda c: c.limits.free("x", "y"), "limits free x y"),
+    "POST /limits/{name}/retime": (lambda c: c.limits.retime("x"), "limits retime x"),
     "GET /health": (lambda c: c.health(), ""),
 }
 BY_A_SYSTEM = "another system completes a callback, not a person"
@@ -192,7 +193,9 @@ def console_calls() -> list[tuple[str, list[str]]]:
     ]
 
 
-CALL = re.compile(r'\b(get|collectPage|post|put|remove|request)\((?:"(\w+)", )?\[([^\]]+)\]')
+CALL = re.compile(
+    r'\b(get|collectPage|post|put|remove|request|exchange)\((?:"(\w+)", )?\[([^\]]+)\]'
+)
 VERBS = {"cancel", "redrive", "run-now", "discard", "pause", "resume"}
 METHODS = {"get": "GET", "collectPage": "GET", "post": "POST", "put": "PUT", "remove": "DELETE"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from hourhand import Concurrency, JobContext, NotRetryable, Retry, job
+from hourhand import Concurrency, JobContext, NotRetryable, Rate, Retry, job
 
 SECONDS_TO_A_HEARTBEAT = 20.0
 
@@ -16,6 +16,11 @@ beaten = threading.Event()
 @job("greet")
 def greet(ctx: JobContext, payload: Any) -> Any:
     return payload
+
+
+@job("paced", limits=[Rate(1, per=3600)])
+def paced(ctx: JobContext, payload: Any) -> None:
+    """Start once an hour."""
 
 
 @job("narrow", limits=[Concurrency(1)])

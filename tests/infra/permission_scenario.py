@@ -159,6 +159,13 @@ def limited_handlers(cloud: RecordedCloud) -> None:
     ended = [status_of(cloud, job_id) for job_id in (waiting, cancelled, at_once)]
     assert ended == ["SUCCEEDED", "CANCELLED", "SUCCEEDED"]
     cloud.api("GET", "/v1/limits")
+    submit(cloud, "paced")
+    paced = submit(cloud, "paced")
+    cloud.deliver()
+    cloud.deliver()
+    cloud.api("PUT", "/v1/limits/paced.1", {"max": 60})
+    cloud.api("POST", "/v1/limits/paced.1/retime", {})
+    cloud.api("POST", f"/v1/jobs/{paced}/cancel", {})
     keeper = submit(cloud, "keep")
     cloud.deliver()
     blocked = submit(cloud, "keep")

@@ -197,8 +197,11 @@ def limit_jobs(api: Generated) -> None:
     body = api.models.LimitInput.from_dict({"max": 3})
     assert api.call("system", "put_limits_one", "keep.1", body=body).to_dict()["max"] == 3
     assert api.call("system", "delete_limits_one", "keep.1").to_dict()["max"] == 1
+    body = api.models.RetimeInput(key="acme")
+    done = api.call("system", "post_limits_one_retime", "bank", body=body)
+    assert (done.matched, done.next_cursor) == (0, None)
     page = api.call("system", "get_limits")
-    assert [one.name for one in page.limits] == ["keep.1"]
+    assert [one.name for one in page.limits] == ["bank", "keep.1"]
 
     body = api.models.HandlerPauseInput(note="the bank is closed")
     paused = api.call("system", "post_handlers_one_pause", "greet", body=body).paused
@@ -284,7 +287,8 @@ def look_at_the_system(api: Generated) -> None:
     assert api.call("system", "post_resweep", body=asked(since=since)).state.value == "requested"
     assert api.call("system", "get_resweep").since is not None
     handlers = api.call("system", "get_handlers").handlers
-    assert {handler.name for handler in handlers} == {"break", "greet", "keep", "order"}
+    named = {handler.name for handler in handlers}
+    assert named == {"break", "charge", "greet", "keep", "order"}
     assert api.call("system", "get_handlers_one", "greet").name == "greet"
     assert api.call("system", "get_health").status == "ok"
     events = api.call("audit", "get_audit", caller="local", limit=200).events

@@ -121,6 +121,7 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("PUT", "/v1/limits/{name}"): _OPERATE_ALL,
     ("DELETE", "/v1/limits/{name}"): _OPERATE_ALL,
     ("POST", "/v1/limits/{name}/free"): _OPERATE_ALL,
+    ("POST", "/v1/limits/{name}/retime"): _OPERATE_ALL,
     ("GET", "/v1/health"): _READ_SHARED,
     ("GET", "/v1/openapi.json"): _READ_SHARED,
     ("GET", "/v1/docs"): _READ_SHARED,

@@ -34,6 +34,7 @@ from hourhand.api.requests import (
     PutQuery,
     RedriveInput,
     ResweepInput,
+    RetimeInput,
     ScheduleInput,
     SchedulePageRequest,
     SignalInput,
@@ -408,6 +409,14 @@ _SYSTEM: Mapping[tuple[str, str], Description] = {
         tag="system",
         body=FreeInput,
         answer=limits.Limit,
+        fails=(404, 409, *_BODY_FAILS, 503),
+    ),
+    ("POST", "/v1/limits/{name}/retime"): Description(
+        summary="Give the jobs that wait for a rate new start times, after its number changed",
+        tag="system",
+        body=RetimeInput,
+        needs_body=False,
+        answer=batches.BulkResult,
         fails=(404, 409, *_BODY_FAILS, 503),
     ),
     ("GET", "/v1/health"): Description(

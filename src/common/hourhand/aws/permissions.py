@@ -96,7 +96,8 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
     "api": (
         _items(JOBS, *_READ_ITEM, *_WRITE_ITEM, "Query", "PartiQLInsert"),
         _WAITERS,
-        _indexes(JOBS, LISTING_INDEX, DEAD_INDEX),
+        # The first shows the jobs that wait for a start time of a rate, which `retime` moves.
+        _indexes(JOBS, RUN_AT_INDEX, LISTING_INDEX, DEAD_INDEX),
         _items(CONTROL, *_READ_ITEM),
         # The request for a resweep (ADR 20), the secret of derived ids (ADR 21), the identities
         # of callers (ADR 27), the pauses of handlers (ADR 31) and the overrides of limits: neither

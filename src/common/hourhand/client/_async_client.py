@@ -85,6 +85,7 @@ class AsyncLimits:
     list = iterating_async(_limits.list_limits)
     delete = awaiting(_limits.delete)
     free = awaiting(_limits.free)
+    retime = awaiting(_limits.retime)
 
 
 class AsyncRuns:

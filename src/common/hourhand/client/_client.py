@@ -85,6 +85,7 @@ class Limits:
     list = iterating(_limits.list_limits)
     delete = blocking(_limits.delete)
     free = blocking(_limits.free)
+    retime = blocking(_limits.retime)
 
 
 class Runs:

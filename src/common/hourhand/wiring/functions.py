@@ -66,8 +66,10 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     from hourhand.services.jobs.submission import SubmissionService
     from hourhand.services.jobs.unique_jobs import UniqueJobs
     from hourhand.services.limits.operations import LimitService
+    from hourhand.services.limits.retimes import Retimes
     from hourhand.services.schedules.backfills import BackfillService
     from hourhand.services.schedules.calendars import CalendarService
+    from hourhand.services.schedules.previews import Previews
     from hourhand.services.schedules.queries import OccurrenceQueries
     from hourhand.services.ticks.watermark import ResweepService
 
@@ -138,6 +140,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             clock=clock,
             ids=wiring.ids,
         ),
+        previews=Previews(recurrences=wiring.recurrences, clock=clock),
         pauses=HandlerPauseService(
             control=adapters.control,
             known=wiring.pauses,
@@ -152,6 +155,13 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             overrides=wiring.overrides,
             tables=wiring.slot_tables,
             queues=wiring.wait_queues,
+            retimes=Retimes(
+                adapters.jobs,
+                adapters.control,
+                wiring.job_limits,
+                wiring.rate_limiters,
+                wiring.due,
+            ),
             events=adapters.schedules,
             telemetry=telemetry,
         ),
@@ -271,7 +281,13 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     # take a slot. A job waits for its rate before it has slots, and passes the gate after that.
     rules = (of_pauses, of_schedules, of_debounces, of_lines, of_slots, of_gates)
     execution = ExecutionService(
-        tools, worker, rules, wiring.release_slots, retried.hold_rates, retried.run_timeout
+        tools=tools,
+        worker=worker,
+        admission_check=rules,
+        release=wiring.release_slots,
+        hold_rates=retried.hold_rates,
+        has_rate=retried.has_rate,
+        run_timeout=retried.run_timeout,
     )
     runtime = WorkerRuntime(
         execution=execution,

@@ -10,6 +10,7 @@ from hourhand.domain.durable.reversals import COMPENSATION
 from hourhand.domain.jobs.job import TICK, Job
 from hourhand.domain.jobs.run_times import DEFAULT_RUN
 from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.times import rfc3339
 from hourhand.settings import DispatchMode, LeaderMode, Settings
 from hourhand.wiring.adapters import Adapters
 
@@ -240,7 +241,11 @@ class Wiring:
     def holders_in_group(self, overlap: Overlap) -> Sequence[str]:
         """Return the ids of the jobs that hold the slots of a group, or held them last."""
         slots = self._slots_of_group(overlap)
-        return [job_id for shard in slots.shards for job_id in self.slot_tables.holders(shard)]
+        return [
+            job_id
+            for shard in slots.shards
+            for job_id in self.slot_tables.view(shard, 0).record.holders
+        ]
 
     def count_waiting(self, overlap: Overlap, most: int) -> int:
         """Count the jobs of a group that wait for a slot, up to ``most``."""
@@ -257,7 +262,10 @@ class Wiring:
     def rate_limiters(self) -> RateLimiters:
         from hourhand.services.limits.rate_limiters import RateLimiters
 
-        return RateLimiters(self.adapters.side_items, self.adapters.clock, self.overrides)
+        adapters = self.adapters
+        return RateLimiters(
+            adapters.side_items, adapters.clock, adapters.randomness, self.overrides
+        )
 
     def rate_waits(self, worker: str) -> RateWaits:
         """Return what lets the jobs of a worker wait for their rates."""
@@ -282,6 +290,10 @@ class Wiring:
         from hourhand.services.limits.handler_starts import HandlerStarts
 
         return HandlerStarts(self.job_limits, self.rate_limiters)
+
+    def has_rate(self, job: Job) -> bool:
+        """Whether a rate limit counts each start of ``job``. Reads nothing."""
+        return self._has_limits(job) and self.job_limits.has_rate(job)
 
     def hold_rates(self, job: Job, until: datetime) -> None:
         """Let no job start that has the rate limits of ``job``."""
@@ -342,7 +354,9 @@ class Wiring:
         """Return what rechecks the wait queues of one sweep."""
         from hourhand.services.limits.rechecks import Rechecks
 
-        return Rechecks(self.job_limits, self.wait_queues, self.timings, self.adapters.telemetry)
+        adapters = self.adapters
+        turn = rfc3339(adapters.clock.now())
+        return Rechecks(self.job_limits, self.wait_queues, adapters.telemetry, turn)
 
     @cached_property
     def slot_release(self) -> SlotRelease:
@@ -617,6 +631,7 @@ class Wiring:
 
     @cached_property
     def scheduling(self) -> SchedulingService:
+        from hourhand.services.ticks.changed_limits import ChangedLimits
         from hourhand.services.ticks.clock_audit import ClockAudit
         from hourhand.services.ticks.dispatch import Dispatcher, InTurn
         from hourhand.services.ticks.ended_pauses import EndedPauses
@@ -649,6 +664,7 @@ class Wiring:
             ended_pauses=EndedPauses(
                 adapters.control, self.waiter_records, adapters.clock, timings, telemetry
             ),
+            changed_limits=ChangedLimits(adapters.handlers, self.overrides, timings),
             schedule_sweep=self.schedule_sweep,
             clock=adapters.clock,
             timings=timings,

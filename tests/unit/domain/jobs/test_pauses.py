@@ -10,6 +10,7 @@ import pytest
 from hourhand.domain.errors import WrongState
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.jobs.pauses import (
+    MAX_ENDED,
     MAX_PAUSES,
     NO_PAUSES,
     PUT_OFF_AFTER,
@@ -79,6 +80,20 @@ def test_only_so_many_handlers_are_paused() -> None:
     with pytest.raises(WrongState, match="200 handlers are paused already"):
         pauses.paused("one-more", START, until=None, note=None)
     assert pauses.paused("handler-0", START, until=None, note="again").revision == MAX_PAUSES + 1
+
+
+def test_pauses_that_ended_count_for_themselves() -> None:
+    pauses = NO_PAUSES
+    for number in range(MAX_PAUSES):
+        pauses = pauses.paused(f"handler-{number}", START, until=None, note=None)
+    pauses = pauses.resumed("handler-0", START)
+    pauses = pauses.paused("one-more", START, until=None, note=None)
+    with pytest.raises(WrongState, match="200 handlers are paused already"):
+        pauses.paused("two-more", START, until=None, note=None)
+    for number in range(MAX_ENDED - 1):
+        pauses = pauses.paused(f"ended-{number}", START, until=START, note=None)
+    with pytest.raises(WrongState, match="Try again in some minutes"):
+        pauses.paused("ended-last", START, until=START, note=None)
 
 
 WAITS = WaitsFor(WaitKind.SLOT, PAUSE, rank=5)

@@ -13,6 +13,7 @@ from hourhand.domain.limits.declarations import (
     Order,
     Rate,
     check_limits,
+    limit_ids,
     limit_names,
 )
 from hourhand.domain.limits.keys import InvalidLimit
@@ -84,7 +85,11 @@ def test_a_concurrency_limit_takes_its_options_as_texts() -> None:
         ({"on": "start"}, "on must be 'retry', 'take' or None"),
         ({"on": "take"}, "on='take' needs a name"),
         ({"shards": 51}, "shards must be a whole number from 1 to 50"),
+        ({"shards": 11}, "shards must be at most the burst, which is 10, not 11"),
+        ({"burst": 3, "shards": 4}, "shards must be at most the burst, which is 3, not 4"),
         ({"cost": 0}, "cost must be a number from 0.001 to 1,000,000, not 0"),
+        ({"cost": 100.5}, "cost must be at most the count, 100: 100.5"),
+        ({"cost": 2, "on": "take", "name": "a"}, "cost cannot be given with on='take'"),
         ({"cost": "tokens"}, "cost must be a number or a field such as payload.tokens"),
         ({"cost": "paylod.tokens"}, "cost must be handler"),
         ({"exact": True, "window": "fixed"}, "exact cannot be given with window"),
@@ -117,6 +122,24 @@ def test_the_burst_of_a_rate_is_a_tenth_of_its_count_unless_it_is_a_window(
     assert rate.path.divides == (rate.key == "tenant")
 
 
+@pytest.mark.parametrize(
+    ("declared", "count", "changed"),
+    [
+        (Rate(100, per=60, burst=50), 1, Rate(1, per=60, burst=1)),
+        (Rate(100, per=60, burst=50), 200, Rate(200, per=60, burst=50)),
+        (Rate(100, per=60), 30, Rate(30, per=60)),
+        (Rate(100, per=60, shards=5), 30, Rate(30, per=60, shards=3)),
+        (Rate(100, per=60, burst=9, shards=9), 4, Rate(4, per=60, burst=4, shards=4)),
+        (Rate(100, per=60, cost=5), 3, Rate(3, per=60, cost=3)),
+        (Rate(10, per=60, exact=True), 20, Rate(20, per=60, exact=True)),
+    ],
+)
+def test_a_number_that_is_set_bounds_the_burst_and_the_shards(
+    declared: Rate, count: int, changed: Rate
+) -> None:
+    assert declared.with_count(count) == changed
+
+
 def test_a_limit_is_named_by_its_place_unless_it_has_a_name() -> None:
     limits = (Concurrency(2), Concurrency(3, name="stripe"), Rate(1, per=1))
     assert limit_names("sync.account", limits) == ("sync.account.1", "stripe", "sync.account.3")
@@ -136,3 +159,17 @@ def test_a_handler_has_at_most_three_limits_of_different_names(
     with pytest.raises(InvalidLimit, match=problem):
         check_limits(limits)
     check_limits(limits[:1])
+
+
+def test_ids_do_not_change_where_a_limit_is_added_before_another() -> None:
+    tenant, everyone = Concurrency(5, key="tenant"), Concurrency(2)
+    ids = ("sync:concurrency:tenant", "sync:concurrency:handler")
+    assert limit_ids("sync", (tenant, everyone)) == ids
+    shared, rate = Rate(5, per=1, name="bank"), Rate(5, per=1)
+    assert limit_ids("sync", (shared, tenant, everyone)) == ("bank", *ids)
+    assert limit_ids("sync", (rate, tenant, tenant)) == (
+        "sync:rate:handler",
+        "sync:concurrency:tenant",
+        "sync:concurrency2:tenant",
+    )
+    assert limit_ids("sync", (tenant, tenant, tenant))[2] == "sync:concurrency3:tenant"

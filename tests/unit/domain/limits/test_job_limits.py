@@ -75,8 +75,8 @@ def test_a_job_stores_only_keys_that_its_other_fields_do_not_give() -> None:
     assert stored is not None
     assert len(stored) == 22
     assert unpack_keys(stored).digests == (
-        (1, key_digest("sync.2", 7)),
-        (2, key_digest("sync.3", None)),
+        (1, key_digest("sync:concurrency:payload.account", 7)),
+        (2, key_digest("sync:rate:payload.b", None)),
     )
     three = (ACCOUNT, ACCOUNT, ACCOUNT)
     assert len(keys_to_store(named(three), job) or b"") == MAX_STORED_KEYS_BYTES == 32
@@ -89,7 +89,7 @@ def test_stored_keys_are_taken_without_reading_the_payload() -> None:
     stored = keys_to_store(named((ACCOUNT, ALL)), fields({"account": 7}))
     job = KeyFields(tenant=None, tags={}, payload=unread)
     limit = found((ACCOUNT, ALL), job, stored)["sync.1"]
-    assert (limit.digest, limit.text) == (key_digest("sync.1", 7), None)
+    assert (limit.digest, limit.text) == (key_digest("sync:concurrency:payload.account", 7), None)
     assert limit.digest16 == found((ACCOUNT,), fields({"account": 7}))["sync.1"].digest16
     assert len(limit.digest16) == 16
 
@@ -97,7 +97,9 @@ def test_stored_keys_are_taken_without_reading_the_payload() -> None:
 def test_a_job_from_before_a_deployment_is_judged_by_its_payload() -> None:
     job = fields({"account": 7, "b": 8})
     stored = keys_to_store(named((Concurrency(1, key="payload.b"),)), job)
-    assert found((ACCOUNT,), job, stored)["sync.1"].digest == key_digest("sync.1", 7)
+    assert found((ACCOUNT,), job, stored)["sync.1"].digest == key_digest(
+        "sync:concurrency:payload.account", 7
+    )
     assert found((ACCOUNT,), job)["sync.1"].text == "7"
 
 
@@ -106,8 +108,8 @@ def test_a_chosen_key_replaces_that_of_the_first_concurrency_limit_that_divides(
     job = fields(tenant="acme")
     stored = keys_to_store(named(limits), job, "vip")
     by_name = found(limits, job, stored)
-    assert by_name["sync.3"].digest == key_digest("sync.3", "vip")
-    assert by_name["sync.1"].digest == key_digest("sync.1", "acme")
+    assert by_name["sync.3"].digest == key_digest("sync:concurrency:tenant", "vip")
+    assert by_name["sync.1"].digest == key_digest("sync:rate:tenant", "acme")
     by_payload = found((ACCOUNT,), fields({"account": "vip"}))
     by_choice = found((ACCOUNT,), fields(), keys_to_store(named((ACCOUNT,)), fields(), "vip"))
     assert by_payload["sync.1"].digest == by_choice["sync.1"].digest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -18,6 +19,7 @@ from hourhand.domain.limits.rate_writes import (
     rate_key,
     read_state,
     reserve_write,
+    reset_write,
     start_write,
     time_given,
 )
@@ -167,3 +169,45 @@ def test_a_hold_is_refused_only_where_others_moved_the_state_past_it(
     before = read_state(stands)
     assert (after_all.line or 0) >= max(before.line or 0, BOUNDS.now + 60 * SECOND)
     assert (after_all.gate or 0) >= max(before.gate or 0, BOUNDS.now + 60 * SECOND)
+
+
+@pytest.mark.parametrize(
+    ("line", "gate", "after"),
+    [
+        (None, None, None),
+        (1, 2, None),
+        (90, None, (2, None)),
+        (1, 90, (1, 2)),
+        (90, 60, (2, 2)),
+    ],
+)
+def test_a_reset_leaves_the_burst_used_up(
+    line: float | None, gate: float | None, after: tuple[float, float | None] | None
+) -> None:
+    before = item(line, gate)
+    update = reset_write(KEY, read_state(before), PACE, NOW)
+    assert (update is None) is (after is None)
+    if update is not None and after is not None:
+        assert update.is_allowed(before)
+        stands = update.apply(before)
+        expected = replace(read_state(item(*after)), reset_from=read_state(before).last)
+        assert read_state(stands) == expected
+        assert not update.is_allowed(stands), "it is made once"
+        # The next job starts at once, and the one behind it by the distance of two starts.
+        write = start_write(KEY, read_state(stands), COST, BOUNDS, NOW)
+        state, starts = applied(write, stands)
+        assert starts == NOW
+        assert max(state.line or 0, state.gate or 0) == BOUNDS.now + 3 * SECOND
+
+
+def test_the_line_of_a_reset_may_begin_later_and_the_state_keeps_how_far_it_reached() -> None:
+    before, far = item(90, 60), BOUNDS.now + 90 * SECOND
+    update = reset_write(KEY, read_state(before), PACE, NOW, timedelta(seconds=30))
+    assert update is not None
+    first = update.apply(before)
+    moved = read_state(first)
+    assert ((moved.line or 0) - (moved.gate or 0), moved.last) == (30 * SECOND, far)
+    # A later reset, of a line that is shorter by then, does not forget the jobs of the first.
+    update = reset_write(KEY, moved, PACE, NOW)
+    assert update is not None
+    assert read_state(update.apply(first)).last == far

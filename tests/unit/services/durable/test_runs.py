@@ -320,3 +320,26 @@ def test_a_unique_run_that_succeeded_is_not_run_again_in_part() -> None:
         world.api.run_redrives.redrive_from(run.id, ["a"], actor="caller")
     with pytest.raises(WrongState, match="gave up its unique key"):
         world.api.run_redrives.redrive_fresh(run.id, actor="caller")
+
+
+def test_a_restart_lets_the_object_of_the_payload_before_expire() -> None:
+    world = durable_world()
+    large = "x" * 300_000
+
+    def handler(ctx: RunContext) -> None:
+        if ctx.run.segment == 0:
+            ctx.restart(f"{large} again")
+        ctx.wait_for("go")
+
+    behave = durable(handler, world.clock)
+    world.submit(id="run", payload=large)
+    before = world.job("run").payload.key
+    world.deliver(behave)
+    world.deliver(behave)
+    now = world.job("run").payload.key
+    assert before is not None
+    assert now is not None
+    assert {*world.objects.finished()} == {before}
+    world.api.signals.send("run", "go", "1", "1")
+    world.settle(behave)
+    assert {*world.objects.finished()} == {before, now}

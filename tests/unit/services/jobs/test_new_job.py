@@ -122,7 +122,9 @@ def test_a_job_stores_the_key_of_its_payload_or_of_its_submission(
 ) -> None:
     stored = resolve_limit_keys(_submission(**body), _limits(KEYED))
     assert stored is not None
-    assert unpack_keys(stored).digests == ((1, key_digest("greet.2", key)),)
+    assert unpack_keys(stored).digests == (
+        (1, key_digest("greet:concurrency:payload.account", key)),
+    )
 
 
 def test_a_job_without_limits_stores_no_keys() -> None:

@@ -250,6 +250,9 @@ def test_a_new_payload_is_what_the_handler_is_given(world: World, payload: objec
     assert world.runs[0].payload_text == report.payload_text != '"old"'
 
 
+ACCOUNT = "greet:concurrency:payload.account"
+
+
 def test_a_new_payload_gives_a_job_the_new_keys_of_its_limits() -> None:
     limits = (Concurrency(2, key="payload.account"),)
     world = World(handlers=(HandlerInfo(name="greet", limits=limits), "gone"))
@@ -259,11 +262,11 @@ def test_a_new_payload_gives_a_job_the_new_keys_of_its_limits() -> None:
         return [digest for _, digest in unpack_keys(job.limit_keys).digests]
 
     job = world.submit(delay_seconds=FAR, payload={"account": 1})
-    assert keys(job) == [key_digest("greet.1", 1)]
-    assert keys(world.change(job, payload={"account": 2})) == [key_digest("greet.1", 2)]
-    assert keys(world.change(job, priority="high")) == [key_digest("greet.1", 2)]
+    assert keys(job) == [key_digest(ACCOUNT, 1)]
+    assert keys(world.change(job, payload={"account": 2})) == [key_digest(ACCOUNT, 2)]
+    assert keys(world.change(job, priority="high")) == [key_digest(ACCOUNT, 2)]
     chosen = world.submit(delay_seconds=FAR, payload={"account": 1}, concurrency_key="vip")
-    assert keys(world.change(chosen, payload={"account": 2})) == [key_digest("greet.1", "vip")]
+    assert keys(world.change(chosen, payload={"account": 2})) == [key_digest(ACCOUNT, "vip")]
 
 
 def test_a_change_keeps_the_keys_of_a_job_whose_handler_is_not_deployed(world: World) -> None:

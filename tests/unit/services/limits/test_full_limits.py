@@ -10,6 +10,7 @@ from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.domain.jobs.waiting import WAITERS_KEPT, put_waiter
 from hourhand.domain.limits.declarations import MAX_SEATS, Concurrency
+from hourhand.domain.limits.overrides import LimitChanges
 from hourhand.domain.side_items import SideItemKind
 from hourhand.ports import Found
 from hourhand.ports.handler_runner import Finished, Pulse
@@ -237,6 +238,31 @@ def test_an_older_job_that_begins_as_a_newer_one_cancels_it_is_asked_to_stop() -
     world.settle()
     assert ends(world, "first", "second") == [JobStatus.CANCELLED, JobStatus.SUCCEEDED]
     assert "first" not in holders(world)
+
+
+def test_while_the_number_is_0_the_newest_job_waits_and_none_that_runs_is_stopped() -> None:
+    world = limited(Concurrency(1, on_full="cancel_running"))
+    world.submit(id="running")
+
+    def look() -> None:
+        world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=0), "caller")
+        world.advance(31)
+        for name in ("older", "newer"):
+            world.advance(1)
+            world.submit(id=name)
+            world.deliver()
+        assert world.job("running").cancel_requested_at is None
+        assert world.job("older").status is JobStatus.CANCELLED
+        assert world.job("newer").waits_for is not None
+
+    while_one_runs(world, look)
+    world.advance(1)
+    world.submit(id="newest")
+    world.deliver()
+    assert ends(world, "running", "newer") == [JobStatus.SUCCEEDED, JobStatus.CANCELLED]
+    world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=None), "caller")
+    world.settle()
+    assert ends(world, "newest") == [JobStatus.SUCCEEDED]
 
 
 def test_a_job_that_was_redriven_waits_and_stops_none_that_runs() -> None:

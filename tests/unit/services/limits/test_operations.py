@@ -250,11 +250,43 @@ def test_a_rate_with_an_exact_window_takes_no_number_above_that_of_its_declarati
     assert "must be from 1 to 100" in refused.value.errors[0].message
 
 
+def test_a_deployment_that_adds_a_limit_before_another_moves_no_number() -> None:
+    tenant = Concurrency(5, key="tenant")
+    world = limited(tenant)
+    changes = LimitChanges(sets_max=True, max=0, keys={"acme": 1})
+    service(world).change("greet.1", changes, "caller")
+    limits = (Rate(100, per=60), Concurrency(2), tenant)
+    world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet", limits=limits))
+    after = service_of(world)
+    assert [after.show(f"greet.{n}").max for n in (1, 2, 3)] == [100, 2, 0]
+    assert after.show("greet.3").override.keys == {"acme": 1}
+    after.restore("greet.3", "caller")
+    assert after.show("greet.3").max == 5
+
+
+def test_what_runs_counts_after_a_deployment_that_adds_a_limit_before_another() -> None:
+    world = limited(Concurrency(1))
+    world.submit(id="old")
+
+    def look() -> None:
+        limits = (Rate(100, per=60), Concurrency(1))
+        world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet", limits=limits))
+        deployed = world.process()
+        world.submit(id="new", by=deployed.api)
+        for delivery in world.receive():
+            world.handle(delivery, succeed, deployed.worker)
+        assert running(world) == ["old"]
+        assert world.job("new").waits_for is not None
+        assert deployed.api.limits.show("greet.2").running == 1
+
+    while_one_runs(world, look)
+
+
 def test_of_two_changes_at_once_none_is_lost() -> None:
     world = limited(Concurrency(1, key="tenant"))
     limits = service(world)
     world.control.write_overrides(
-        limits.overrides.fresh().changed("greet.1", lowered(3), ()), previous=0
+        limits.overrides.fresh().changed("greet:concurrency:tenant", lowered(3), ()), previous=0
     )
     limits.change("greet.1", LimitChanges(keys={"acme": 2}), "caller")
     assert limits.show("greet.1").override.max == 3

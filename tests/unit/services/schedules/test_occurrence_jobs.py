@@ -127,7 +127,9 @@ def test_a_job_has_the_keys_of_its_handlers_limits() -> None:
     world = World(handlers=(HandlerInfo(name="greet", limits=limits),))
     (job,) = make(world, order(2), definition=define(payload_text='{"account":7}'))
     assert job.limit_keys is not None
-    assert unpack_keys(job.limit_keys).digests == ((0, key_digest("greet.1", 7)),)
+    assert unpack_keys(job.limit_keys).digests == (
+        (0, key_digest("greet:concurrency:payload.account", 7)),
+    )
 
 
 def test_what_a_schedule_does_not_state_is_its_handlers(world: World) -> None:

@@ -28,7 +28,7 @@ from hourhand.api.requests.jobs import (
     RetryInput,
     payload_text,
 )
-from hourhand.api.requests.limits import FreeInput, LimitInput, LimitQuery
+from hourhand.api.requests.limits import FreeInput, LimitInput, LimitQuery, RetimeInput
 from hourhand.api.requests.runs import (
     CallbackFailure,
     CallbackResult,
@@ -78,6 +78,7 @@ __all__ = [
     "PutQuery",
     "RedriveInput",
     "ResweepInput",
+    "RetimeInput",
     "RetryInput",
     "ScheduleInput",
     "SchedulePageRequest",

@@ -56,6 +56,20 @@ class LimitInput(BaseModel):
         return LimitChanges(sets_max=sets_max, max=self.max, keys=self.overrides or {})
 
 
+class RetimeInput(BaseModel):
+    """Which key of a rate limit is retimed, and where a call before this one ended."""
+
+    model_config = STRICT
+
+    key: Key | None = None
+    cursor: Annotated[str, Field(min_length=1)] | None = None
+
+    @classmethod
+    def parse(cls, raw: object) -> RetimeInput:
+        """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
+        return validate(cls, raw, what="request")
+
+
 class FreeInput(BaseModel):
     """Which job's slot is freed."""
 

@@ -8,8 +8,9 @@ from hourhand.answers.limits import ChangedLimit, JobOfLimit, Limit, LimitSummar
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
 from hourhand.api.named_pages import answer_page
-from hourhand.api.requests import FreeInput, LimitInput, LimitQuery, PageRequest
+from hourhand.api.requests import FreeInput, LimitInput, LimitQuery, PageRequest, RetimeInput
 from hourhand.api.routing import Route, Services
+from hourhand.api.views.jobs import bulk_result
 from hourhand.domain.limits.declarations import LIMIT_NAME, Concurrency, Rate
 from hourhand.json_dataclasses import to_json
 from hourhand.services.limits.operations import LimitReport
@@ -56,6 +57,13 @@ def free_slot(services: Services, request: Request, name: str) -> Answer:
     return Answer.of(to_json(Limit, report, **_whole(report)))
 
 
+def retime_limit(services: Services, request: Request, name: str) -> Answer:
+    """``POST /limits/{name}/retime``: give the jobs that wait for a rate new start times."""
+    wanted = RetimeInput.parse(request.json() if request.has_body else {})
+    done = services.limits.retime(name, wanted.key, wanted.cursor, actor=request.actor)
+    return Answer.of(bulk_result(done))
+
+
 def _whole(report: LimitReport) -> dict[str, Any]:
     jobs = {"holders": report.holders, "waiters": report.waiters}
     shown = {
@@ -84,4 +92,5 @@ LIMIT_ROUTES = (
     Route("PUT", "/v1/limits/{name}", put_limit, takes_body=True),
     Route("DELETE", "/v1/limits/{name}", delete_limit),
     Route("POST", "/v1/limits/{name}/free", free_slot, takes_body=True),
+    Route("POST", "/v1/limits/{name}/retime", retime_limit, takes_body=True),
 )

@@ -223,7 +223,17 @@ def show_count(
 
 
 def show_report(session: Session, operation: Operation, report: Report) -> int:
-    """Print the result; return the exit code."""
+    """Print the result and what to know of it; return the exit code."""
+    code = show_changes(session, operation.did, report)
+    if report.changed and not session.is_json:
+        if operation.note is not None:
+            session.remark(f"The note is kept with them: {operation.note}")
+        _tell(session, operation, report.schedules)
+    return code
+
+
+def show_changes(session: Session, did: str, report: Report) -> int:
+    """Print how many jobs were changed, and which were not; return the exit code."""
     code = FAILED if report.failed else DONE
     if session.is_json:
         failed = [{"id": job_id, "error": _problem(error)} for job_id, error in report.failed]
@@ -236,11 +246,7 @@ def show_report(session: Session, operation: Operation, report: Report) -> int:
         session.remark(f"and {len(report.failed) - SHOWN_FAILURES:,} more", "red")
     failures = f", {len(report.failed):,} failed" if report.failed else ""
     least = "at least " if report.is_least else ""
-    session.print(Text(f"{least}{counted(report.changed)} {operation.did}{failures}."))
-    if report.changed:
-        if operation.note is not None:
-            session.remark(f"The note is kept with them: {operation.note}")
-        _tell(session, operation, report.schedules)
+    session.print(Text(f"{least}{counted(report.changed)} {did}{failures}."))
     return code
 
 

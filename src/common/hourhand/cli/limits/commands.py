@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
+from hourhand.answers.batches import BulkResult
 from hourhand.answers.limits import ChangedLimit, Limit, LimitSummary
 from hourhand.cli.completing import job_ids, limit_names
 from hourhand.cli.exits import REFUSED, WRONG_USAGE, CommandError
 from hourhand.cli.helping import Noun
-from hourhand.cli.options import DEFAULT_LIMIT, AllOption, LimitOption
+from hourhand.cli.options import DEFAULT_LIMIT, AllOption, LimitOption, argument
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
@@ -24,34 +25,29 @@ limits = Noun(
 
 LimitName = Annotated[
     str,
-    typer.Argument(
-        metavar="NAME",
-        help="Name of the limit: its own, or that of the handler and a number, such as sync.1.",
-        show_default=False,
-        autocompletion=limit_names,
+    argument(
+        "NAME",
+        "Name of the limit: its own, or that of the handler and a number, such as sync.1.",
+        limit_names,
     ),
 ]
-LimitNames = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="NAME",
-        help="Names of the limits.",
-        show_default=False,
-        autocompletion=limit_names,
-    ),
-]
-JobId = Annotated[
-    str,
-    typer.Argument(
-        metavar="JOB", help="ID of the job.", show_default=False, autocompletion=job_ids
-    ),
-]
+LimitNames = Annotated[list[str], argument("NAME", "Names of the limits.", limit_names)]
+JobId = Annotated[str, argument("JOB", "ID of the job.", job_ids)]
 KeyOption = Annotated[
     str | None,
     typer.Option(
         metavar="KEY",
         help="One key of a limit that has keys, such as the name of a tenant. Default: all keys "
         "that have no number of their own.",
+    ),
+]
+RetimedKeyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        metavar="KEY",
+        help="The key whose jobs are moved. Required for a rate that has keys, such as the name of "
+        "a tenant.",
     ),
 ]
 ShownKeyOption = Annotated[
@@ -124,8 +120,8 @@ def set_limit(
     """Set the number of a limit in the place of that in the code, or restore it.
 
     Workers know the number within 30 s. Jobs that run go on. If the number is increased, up to
-    1,000 waiting jobs start at once, and the sweep, once a minute, starts the others. A
-    deployment does not remove the number.
+    1,000 waiting jobs start at once. The next sweeps, one a minute, start the others, and those
+    of keys that are not named. A deployment does not remove the number.
     """
     from hourhand.cli.limits.showing import show_changed
 
@@ -145,21 +141,23 @@ def set_limit(
 @limits.command("pause")
 @verb(example="hourhand limits pause stripe", changes=True, prints=(ChangedLimit,))
 def pause(session: Session, names: LimitNames, key: KeyOption = None) -> int:
-    """Set the numbers of limits to 0: no job that has them starts until they are resumed.
+    """Set the numbers of limits to 0: no job that has them gets a slot until they are resumed.
 
-    Jobs are accepted and wait. Jobs that run end as ever. Workers may start jobs for 30 s more.
-    A rate cannot be paused: pause its handlers, which also takes a note and an end.
+    Jobs are accepted and wait. Jobs that have a slot start and end as ever, and workers may give
+    slots for 30 s more. Keys that have a number of their own go on: the command names them, and
+    --key pauses one. A rate cannot be paused: pause its handlers, which also takes a note and an
+    end.
     """
-    from hourhand.cli.limits.showing import show_changed
+    from hourhand.cli.limits.showing import show_changed, tell_keys_that_go_on
 
-    change = session.client.limits
-    return session.do_to_each(
-        names,
-        lambda one: show_changed(
-            session,
-            change.put(one, max=0) if key is None else change.put(one, overrides={key: 0}),
-        ),
-    )
+    def pause_one(name: str) -> None:
+        change = session.client.limits
+        changed = change.put(name, max=0) if key is None else change.put(name, overrides={key: 0})
+        show_changed(session, changed)
+        if key is None:
+            tell_keys_that_go_on(session, changed)
+
+    return session.do_to_each(names, pause_one)
 
 
 @limits.command("resume")
@@ -167,7 +165,8 @@ def pause(session: Session, names: LimitNames, key: KeyOption = None) -> int:
 def resume(session: Session, names: LimitNames, key: KeyOption = None) -> int:
     """End the pause of limits: the numbers in the code apply again, and waiting jobs start.
 
-    A number that was set before the pause is not restored; set it again.
+    Up to 1,000 start at once. The next sweeps, one a minute, start the others, and those of a
+    limit with keys. A number that was set before the pause is not restored; set it again.
     """
     from hourhand.cli.limits.showing import show_changed
 
@@ -179,6 +178,21 @@ def resume(session: Session, names: LimitNames, key: KeyOption = None) -> int:
             change.put(one, max=None) if key is None else change.put(one, overrides={key: None}),
         ),
     )
+
+
+@limits.command("retime")
+@verb(example="hourhand limits retime stripe", changes=True, prints=(BulkResult,))
+def retime(session: Session, name: LimitName, key: RetimedKeyOption = None) -> int:
+    """Give the jobs that wait for a rate new start times, after its number was changed.
+
+    A waiting job keeps the start time that it got by the number at that time. This command moves
+    the jobs to the start times of the present number, in their order. It also ends a hold by
+    RateLimited and forgets a single job that cost too much: the next job starts at the rate.
+    """
+    from hourhand.cli.limits.showing import retime_found
+
+    session.agree()
+    return retime_found(session, name, key)
 
 
 @limits.command("free")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 
+from hourhand.cli.jobs.bulk import Report, show_changes
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column, facts
 from hourhand.cli.output.times import NOTHING
@@ -25,6 +26,9 @@ COLUMNS = (
     Column("WAITING", is_number=True),
     Column("OLDEST SINCE", rank=1),
 )
+SHOWN_KEYS = 20
+"""Keys that a remark names."""
+
 JOB_COLUMNS = (Column("JOB", is_whole=True), Column("STATE"), Column("SINCE"))
 
 
@@ -47,7 +51,9 @@ def show(session: Session, limit: Limit) -> None:
     if rows:
         session.print("")
         session.print_table(JOB_COLUMNS, rows)
-    if limit.kind == "concurrency" and limit.running is None:
+    if limit.kind == "rate":
+        session.remark("The jobs that wait for a rate have start times: see `hourhand jobs list`.")
+    elif limit.running is None:
         session.remark(
             f"Name a key to see its jobs: --key KEY, where KEY is a value of {limit.key}."
         )
@@ -61,6 +67,31 @@ def show_changed(session: Session, limit: ChangedLimit) -> None:
     jobs = "1 waiting job" if limit.granted == 1 else f"{limit.granted:,} waiting jobs"
     granted = f"; {jobs} may start" if limit.granted else ""
     session.print(cell(f"{limit.name}  {_numbers(limit)}{granted}"))
+
+
+def tell_keys_that_go_on(session: Session, limit: ChangedLimit) -> None:
+    """Print which keys a pause of the whole limit does not concern."""
+    going_on = [key for key, number in limit.overrides.items() if number]
+    if going_on:
+        named = ", ".join(going_on[:SHOWN_KEYS])
+        more = f" and {len(going_on) - SHOWN_KEYS:,} more" if len(going_on) > SHOWN_KEYS else ""
+        session.remark(
+            f"These keys of {limit.name} have numbers of their own and go on: {named}{more}. "
+            "Pause each of them with --key."
+        )
+
+
+def retime_found(session: Session, name: str, key: str | None) -> int:
+    """Move the jobs that wait for a rate, with progress; return the exit code."""
+    with session.meter("jobs", None) as meter:
+        report = session.client.limits.retime(
+            name,
+            key=key,
+            on_progress=lambda done: meter.show(done.matched, len(done.failed), done.matched),
+        )
+    failed: list[tuple[str, Exception]] = [(each.id, each.error) for each in report.failed]
+    whole = Report(report.matched, report.changed, failed, report.is_least)
+    return show_changes(session, f"of {report.matched:,} that wait moved", whole)
 
 
 def _numbers(limit: LimitSummary) -> str:

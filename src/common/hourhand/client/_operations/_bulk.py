@@ -132,16 +132,20 @@ def _asked(
 def _change_many(
     session: Session, verb: str, given: Mapping[str, Any], on_progress: BulkProgress | None
 ) -> Operation[BulkReport]:
-    """Call until the listing ends; a call does up to 1,000 jobs or 20 seconds of work."""
     body = filters_of(given)
+    return (yield from change_in_calls(session, target("jobs", verb), body, on_progress))
+
+
+def change_in_calls(
+    session: Session, at: str, body: Mapping[str, Any], on_progress: BulkProgress | None
+) -> Operation[BulkReport]:
+    """Call until every job was looked at; a call does up to 1,000 jobs or 20 seconds of work."""
     is_dry = "dry_run" in body
     report = BulkReport()
     cursor: str | None = None
     while True:
         asked = body if cursor is None else {**body, "cursor": cursor}
-        request = Request(
-            method="POST", target=target("jobs", verb), body=encoded(asked, "filters")
-        )
+        request = Request(method="POST", target=at, body=encoded(asked, "filters"))
         exchanged = yield from exchange(session, request)
         part = read(BulkResult, decoded(exchanged.answer.body))
         # What only counts has lost nothing with an answer: the repeated one has the whole count.

@@ -8,6 +8,7 @@ from typing import Any
 from hourhand.answers.limits import ChangedLimit, Limit, LimitSummary
 from hourhand.client._json import encoded
 from hourhand.client._operations._asking import ask_for, named, pages, target
+from hourhand.client._operations._bulk import BulkProgress, BulkReport, change_in_calls
 from hourhand.client._steps import Operation, Request, Session, Stream
 
 _LEAVE: Any = object()
@@ -55,6 +56,24 @@ def delete(session: Session, name: str) -> Operation[ChangedLimit]:
     """Remove all numbers that were set for a limit. Raises `NotFound`."""
     request = Request(method="DELETE", target=target("limits", named("name", name)))
     return (yield from ask_for(ChangedLimit, session, request))
+
+
+def retime(
+    session: Session,
+    name: str,
+    *,
+    key: str | None = None,
+    on_progress: BulkProgress | None = None,
+) -> Operation[BulkReport]:
+    """Give the jobs that wait for a rate new start times, after its number was changed.
+
+    ``key``: whose jobs are meant, of a rate that has keys. ``on_progress`` is called with the
+    report so far, after each call of the API. Raises `NotFound`, `Invalid` where a key is missing,
+    and `Conflict` for a concurrency limit, whose jobs have no start times.
+    """
+    at = target("limits", named("name", name), "retime")
+    body = {} if key is None else {"key": key}
+    return (yield from change_in_calls(session, at, body, on_progress))
 
 
 def free(session: Session, name: str, job_id: str) -> Operation[Limit]:

@@ -18,6 +18,9 @@ from hourhand.domain.times import to_ms
 MAX_PAUSES = 200
 """Handlers that are paused at a time: the record, which every worker reads, stays small."""
 
+MAX_ENDED = 200
+"""Pauses that ended and whose jobs the sweep still sends: they are in the record, too."""
+
 PUT_OFF_AFTER = timedelta(hours=12)
 """How old the entry of a job may get while its handler is paused."""
 
@@ -73,9 +76,13 @@ class HandlerPauses:
         holding = self.of(handler, now)
         since = now if holding is None else holding.since
         pauses = {**self.pauses, handler: HandlerPause(since=since, until=until, note=note)}
-        if len(pauses) > MAX_PAUSES:
+        if sum(pause.holds(now) for pause in pauses.values()) > MAX_PAUSES:
             raise WrongState(
                 f"{MAX_PAUSES} handlers are paused already. Resume one that may run again."
+            )
+        if len(pauses) > MAX_PAUSES + MAX_ENDED:
+            raise WrongState(
+                f"Jobs of {MAX_ENDED} resumed handlers are being sent. Try again in some minutes."
             )
         return replace(self, revision=self.revision + 1, pauses=pauses)
 

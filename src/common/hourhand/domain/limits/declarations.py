@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal, TypeAlias, TypeVar
 
@@ -139,7 +139,8 @@ class Rate:
     ``count`` of 100. ``window='fixed'``: a fixed window. ``cost``: how many starts one job counts
     for, a number or a key path such as ``payload.tokens``. ``on='retry'``: only retries count;
     ``on='take'``: only what handlers take by ``ctx.limit(name).take()``.
-    ``shards``: divides the rate where many jobs arrive at a low rate. Raises `InvalidLimit`.
+    ``shards``: divides the rate where many jobs arrive at a low rate; at most ``burst``. Raises
+    `InvalidLimit`.
     """
 
     count: int
@@ -169,17 +170,30 @@ class Rate:
             raise InvalidLimit("on='take' needs a name: handlers take from a limit by its name.")
         if self.burst is not None:
             require_whole("burst", self.burst, 1, MAX_RATE_COUNT)
-        if self.shards is not None:
-            require_whole("shards", self.shards, 1, MAX_RATE_SHARDS)
         self._check_cost()
         self._check_window()
+        self._check_shards()
 
     def _check_cost(self) -> None:
         if not isinstance(self.cost, str):
             _require_number("cost", self.cost, MIN_COST, MAX_COST, "a number")
+            if self.cost > self.count:
+                raise InvalidLimit(f"cost must be at most the count, {self.count}: {self.cost}.")
         elif parse_key_path(self.cost, "cost").source is not KeySource.PAYLOAD:
             raise InvalidLimit(
                 f"cost must be a number or a field such as payload.tokens, not {self.cost!r}."
+            )
+        if self.on == "take" and self.cost != 1:
+            raise InvalidLimit("cost cannot be given with on='take': each take states its own.")
+
+    def _check_shards(self) -> None:
+        if self.shards is None:
+            return
+        require_whole("shards", self.shards, 1, MAX_RATE_SHARDS)
+        if self.shards > self.burst_size:
+            raise InvalidLimit(
+                f"shards must be at most the burst, which is {self.burst_size}, not {self.shards}: "
+                "each shard starts at least one job at once. Give burst, or fewer shards."
             )
 
     def _check_window(self) -> None:
@@ -212,6 +226,16 @@ class Rate:
             return 1
         return self.burst if self.burst is not None else max(1, self.count // 10)
 
+    def with_count(self, count: int) -> Rate:
+        """Return the rate as it is with another count, which an operator set.
+
+        The burst and the cost are at most the new count, and the shards are at most the burst.
+        """
+        burst = None if self.burst is None else min(self.burst, count)
+        cost = self.cost if isinstance(self.cost, str) else min(self.cost, count)
+        rate = replace(self, count=count, burst=burst, cost=cost, shards=None)
+        return replace(rate, shards=min(self.shards, rate.burst_size)) if self.shards else rate
+
 
 Limit: TypeAlias = Concurrency | Rate
 
@@ -222,6 +246,23 @@ def limit_names(handler: str, limits: Sequence[Limit]) -> tuple[str, ...]:
     A name of its own has no dot, so the two kinds of names never meet.
     """
     return tuple(limit.name or f"{handler}.{n}" for n, limit in enumerate(limits, start=1))
+
+
+def limit_ids(handler: str, limits: Sequence[Limit]) -> tuple[str, ...]:
+    """Return what identifies a handler's limits in what is stored, whatever their order.
+
+    That is the name, if a limit has one of its own; else the handler, the kind, the key, and a
+    number for a second one of the same. So a deployment that adds a limit before another, and so
+    gives it another name, changes neither its slots nor the number that an operator set.
+    """
+    found: list[str] = []
+    for limit in limits:
+        kind = "concurrency" if isinstance(limit, Concurrency) else "rate"
+        own = (
+            f"{handler}:{kind}{number}:{limit.key}" for number in ("", *range(2, MAX_LIMITS + 1))
+        )
+        found.append(limit.name or next(each for each in own if each not in found))
+    return tuple(found)
 
 
 def settable(limit: Limit) -> tuple[int, int]:

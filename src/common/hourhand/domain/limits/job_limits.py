@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hourhand.domain.errors import FieldError, InvalidInput
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.ids import DIGEST10_BYTES, digest10, digest_text
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.waiting import ChosenLimit, WaitKind
 from hourhand.domain.limits.declarations import (
-    MAX_COST,
     MAX_LIMITS,
     MIN_COST,
     Concurrency,
@@ -23,6 +23,7 @@ from hourhand.domain.limits.declarations import (
     Limit,
     OnFull,
     Rate,
+    limit_ids,
     limit_names,
 )
 from hourhand.domain.limits.keys import KeyFields, KeyPath, KeySource, key_digest, parse_key_path
@@ -48,9 +49,11 @@ MAX_STORED_KEYS_BYTES = _HEADER_BYTES + MAX_LIMITS * DIGEST10_BYTES
 class NamedLimit:
     """A limit as the jobs of a handler, or one that named it, have it.
 
-    ``key``: its own key path, or the one that a submission gave in its place.
+    ``id``: as `limit_ids` says. ``key``: its own key path, or the one that a submission gave in its
+    place.
     """
 
+    id: str
     name: str
     limit: Limit
     key: str
@@ -71,8 +74,9 @@ class NamedLimit:
 
 def limits_of_handler(handler: str, limits: Sequence[Limit]) -> tuple[NamedLimit, ...]:
     """Return the limits of a handler's jobs, in the order of the decorator."""
-    named = zip(limit_names(handler, limits), limits, strict=True)
-    return tuple(NamedLimit(name, limit, limit.key) for name, limit in named)
+    ids, names = limit_ids(handler, limits), limit_names(handler, limits)
+    named = zip(ids, names, limits, strict=True)
+    return tuple(NamedLimit(each, name, limit, limit.key) for each, name, limit in named)
 
 
 def shared_limits(handlers: Iterable[Sequence[Limit]]) -> Mapping[str, Limit]:
@@ -86,7 +90,7 @@ def limits_chosen(
 ) -> tuple[NamedLimit, ...]:
     """Return the limits that a submission named. One that no handler declares does not exist."""
     return tuple(
-        NamedLimit(one.name, shared[one.name], one.key or shared[one.name].key)
+        NamedLimit(one.name, one.name, shared[one.name], one.key or shared[one.name].key)
         for one in chosen
         if one.name in shared
     )
@@ -96,20 +100,20 @@ def limits_chosen(
 class JobLimit:
     """A limit of a job, with its key.
 
-    ``position``: its place among the limits of the handler or submission, from 0. ``digest``
-    identifies the limit and the key. ``divides``: whether it comes before the limits that have a
-    single key. ``text``: the key as it is shown; ``None`` where the limit has a single key, or
-    where only the digest is stored. ``cost``: how many starts of a rate the job counts for.
-    ``overlap``: the limit is that of a schedule's or backfill's jobs, as the job states it.
+    ``id``: as `limit_ids` says. ``position``: its place among the limits of the handler or
+    submission, from 0. ``digest`` identifies the limit and the key. ``divides``: whether it comes
+    before the limits that have a single key. ``text``: the key as it is shown; ``None`` where the
+    limit has a single key, or where only the digest is stored. ``overlap``: the limit is that of a
+    schedule's or backfill's jobs, as the job states it.
     """
 
+    id: str
     name: str
     position: int
     limit: Limit
     digest: bytes
     divides: bool
     text: str | None = None
-    cost: float = 1
     overlap: Overlap | None = None
 
     @property
@@ -193,7 +197,7 @@ def keys_to_store(
     chosen = position_of_chosen_key(limits) if chosen_key is not None else None
     digest = None
     if chosen is not None:
-        digest = key_digest(limits[chosen].name, chosen_key)
+        digest = key_digest(limits[chosen].id, chosen_key)
     return _pack(limits, job, chosen, digest)
 
 
@@ -219,7 +223,7 @@ def _pack(
         if position == chosen and chosen_digest is not None:
             digests.append((position, chosen_digest))
         elif path.source is KeySource.PAYLOAD:
-            digests.append((position, key_digest(named.name, path.value_of(job))))
+            digests.append((position, key_digest(named.id, path.value_of(job))))
     if not digests:
         return None
     return StoredKeys(tuple(digests), _fingerprint(limits), chosen).packed()
@@ -242,16 +246,16 @@ def limits_of(
         text: str | None = None
         if digest is None:
             value: Any = path.value_of(job)
-            digest, text = path.digest(named.name, value), path.text(value)
+            digest, text = path.digest(named.id, value), path.text(value)
         found.append(
             JobLimit(
+                id=named.id,
                 name=named.name,
                 position=position,
                 limit=named.limit,
                 digest=digest,
                 divides=named.divides,
                 text=text,
-                cost=_cost_of(named.limit, job),
             )
         )
     return in_order(found)
@@ -279,8 +283,10 @@ def overlap_limit(overlap: Overlap) -> JobLimit:
         OverlapPolicy.BUFFER_ONE: 1,
         OverlapPolicy.BUFFER_ALL: overlap.buffer_limit,
     }.get(overlap.policy)
+    name = f"overlap:{overlap.group}"
     return JobLimit(
-        name=f"overlap:{overlap.group}",
+        id=name,
+        name=name,
         position=OVERLAP_POSITION,
         limit=Concurrency(
             overlap.max_running,
@@ -294,19 +300,34 @@ def overlap_limit(overlap: Overlap) -> JobLimit:
     )
 
 
-def _cost_of(limit: Limit, job: KeyFields) -> float:
+def cost_of(rate: Rate, job: KeyFields) -> float:
     """Return how many starts a job counts for; 1 where the payload states no positive number."""
-    if not isinstance(limit, Rate):
-        return 1
-    cost = limit.cost
+    cost = rate.cost
     if isinstance(cost, str):
         cost = parse_key_path(cost, "cost").value_of(job)
         if isinstance(cost, bool) or not isinstance(cost, int | float) or not cost > 0:
             return 1
-    return min(max(cost, MIN_COST), MAX_COST)
+    return max(cost, MIN_COST)
+
+
+def require_costs(limits: Sequence[NamedLimit], job: KeyFields) -> None:
+    """Refuse a payload by which a job counts for more starts than a rate has in its period.
+
+    One such job would let all others of its key wait for longer than that. Raises `InvalidInput`.
+    """
+    for named in limits:
+        rate = named.limit
+        if not isinstance(rate, Rate) or not isinstance(rate.cost, str):
+            continue
+        if cost_of(rate, job) > rate.count:
+            message = f"must be at most {rate.count:,}, the count of the rate limit {named.name}"
+            raise InvalidInput(
+                f"The job counts for too many starts: {rate.cost} {message}.",
+                errors=(FieldError(rate.cost, message),),
+            )
 
 
 def _fingerprint(limits: Sequence[NamedLimit]) -> int:
     """Return one byte that distinguishes the keys of these limits from those of others."""
-    declared = [part for named in limits for part in (named.name, named.key)]
+    declared = [part for named in limits for part in (named.id, named.key)]
     return digest10("keys", *declared)[0]

@@ -84,20 +84,20 @@ class KeyPath:
                 return self.fields[0]
         return None
 
-    def digest(self, limit_name: str, value: Any) -> bytes:
-        """Return what identifies the limit of this name and the key ``value``."""
+    def digest(self, limit_id: str, value: Any) -> bytes:
+        """Return what identifies the limit of this id and the key ``value``."""
         if self.source is KeySource.HANDLER:
-            return digest10("limit", limit_name)
-        return key_digest(limit_name, value)
+            return digest10("limit", limit_id)
+        return key_digest(limit_id, value)
 
     def text(self, value: Any) -> str | None:
         """Return what is shown of a key; ``None`` where the limit has a single one."""
         return None if self.source is KeySource.HANDLER else key_text(value)
 
 
-def key_digest(limit_name: str, value: Any) -> bytes:
-    """Return what identifies the limit of this name and the key ``value``, which is JSON."""
-    return digest10("limit", limit_name, canonical_json(value))
+def key_digest(limit_id: str, value: Any) -> bytes:
+    """Return what identifies the limit of this id and the key ``value``, which is JSON."""
+    return digest10("limit", limit_id, canonical_json(value))
 
 
 def key_text(value: Any) -> str:

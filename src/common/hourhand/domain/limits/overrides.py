@@ -9,11 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import lru_cache
 
 from hourhand.domain.errors import WrongState
 from hourhand.domain.limits.declarations import Limit, settable
 from hourhand.domain.limits.job_limits import JobLimit
 from hourhand.domain.limits.keys import KeySource, key_digest
+from hourhand.domain.limits.shards import shard_count
 
 MAX_OVERRIDES = 200
 """Limits that are overridden at a time: the record, which every worker reads, stays small."""
@@ -21,29 +24,44 @@ MAX_OVERRIDES = 200
 MAX_KEYS = 200
 """Keys of one limit that have a number of their own."""
 
+CLOSED_SHARDS_KNOWN = timedelta(hours=1)
+"""How long the shards are known that a limit had before it was lowered."""
+
 MAX_NUMBERS = 1_000
-"""Numbers of keys in the whole record: with keys of 256 bytes, it stays below 300 KB."""
+"""Numbers of keys in the whole record: with keys of 256 bytes, it stays below 350 KB."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LimitOverride:
     """The numbers of one limit. ``max``: of every key that has none among ``keys``.
 
-    ``None``: the number that the code states.
+    ``None``: the number that the code states. ``shards``: how many it had at most before it was
+    lowered, known until ``shards_until``: jobs may hold slots and wait in them.
     """
 
     max: int | None = None
     keys: Mapping[str, int] = field(default_factory=dict)
+    shards: int = 0
+    shards_until: datetime | None = None
 
     def changed(self, changes: LimitChanges) -> LimitOverride:
         """Return the numbers after a change."""
         keys = {name: n for name, n in {**self.keys, **changes.keys}.items() if n is not None}
-        return LimitOverride(max=changes.max if changes.sets_max else self.max, keys=keys)
+        return replace(self, max=changes.max if changes.sets_max else self.max, keys=keys)
 
     @property
     def is_empty(self) -> bool:
         """Whether it overrides nothing."""
         return self.max is None and not self.keys
+
+    def most_shards(self, declared: int) -> int:
+        """Return how many shards any key of a concurrency limit has."""
+        number = declared if self.max is None else self.max
+        return shard_count(max(number, *self.keys.values()) if self.keys else number)
+
+    def closed_shards(self, now: datetime) -> int:
+        """Return how many shards the limit had at most before it was lowered; 0 if long ago."""
+        return self.shards if self.shards_until is not None and now < self.shards_until else 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,7 +84,7 @@ class LimitChanges:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LimitOverrides:
-    """The overrides by the name of the limit. Each write of the record increases ``revision``."""
+    """The overrides by the id of the limit. Each write of the record increases ``revision``."""
 
     revision: int = 0
     limits: Mapping[str, LimitOverride] = field(default_factory=dict)
@@ -75,14 +93,14 @@ class LimitOverrides:
         """Return the number of a limit for the key of a job; ``declared`` if none is set.
 
         A number that the limit cannot have is the nearest one that it can: a deployment may have
-        put a limit of another kind in the place of the one for which the number was set.
+        changed what the limit is.
         """
-        override = self.limits.get(limit.name)
+        override = self.limits.get(limit.id)
         if override is None:
             return declared
         number = override.max
         for text, of_key in override.keys.items():
-            if limit.digest in digests_of_key(limit.name, text):
+            if limit.digest in digests_of_key(limit.id, text):
                 number = of_key
                 break
         if number is None:
@@ -91,20 +109,20 @@ class LimitOverrides:
         return min(max(number, lowest), highest)
 
     def changed(
-        self, name: str, changes: LimitChanges, declared: Collection[str]
+        self, limit_id: str, changes: LimitChanges, declared: Collection[str]
     ) -> LimitOverrides:
         """Return the record after a change of one limit; itself if nothing changes.
 
         ``declared``: the limits that exist; overrides of others are dropped if the record is full.
         Raises `WrongState` if it is full even so.
         """
-        before = self.limits.get(name, LimitOverride())
+        before = self.limits.get(limit_id, LimitOverride())
         after = before.changed(changes)
         if after == before:
             return self
-        limits = {**self.limits, name: after}
-        if after.is_empty:
-            del limits[name]
+        limits = {**self.limits, limit_id: after}
+        if after.is_empty and not after.shards:
+            del limits[limit_id]
         if _is_full(limits):
             limits = {known: one for known, one in limits.items() if known in declared}
         if _is_full(limits) or len(after.keys) > MAX_KEYS:
@@ -114,39 +132,55 @@ class LimitOverrides:
             )
         return replace(self, revision=self.revision + 1, limits=limits)
 
-    def without(self, name: str) -> LimitOverrides:
+    def without(self, limit_id: str) -> LimitOverrides:
         """Return the record without the override of a limit; itself if it has none."""
-        if name not in self.limits:
+        if self.limits.get(limit_id, LimitOverride()).is_empty:
             return self
-        left = {known: one for known, one in self.limits.items() if known != name}
+        left = {**self.limits, limit_id: replace(self.limits[limit_id], max=None, keys={})}
+        if not left[limit_id].shards:
+            del left[limit_id]
         return replace(self, revision=self.revision + 1, limits=left)
+
+    def noting_shards(self, limit_id: str, shards: int, now: datetime) -> LimitOverrides:
+        """Return the record with the number of shards that a limit had until now."""
+        left = {
+            known: one
+            for known, one in self.limits.items()
+            if known == limit_id or not one.is_empty or one.closed_shards(now)
+        }
+        before = left.get(limit_id, LimitOverride())
+        most, until = max(shards, before.closed_shards(now)), now + CLOSED_SHARDS_KNOWN
+        left[limit_id] = replace(before, shards=most, shards_until=until)
+        return replace(self, limits=left)
 
 
 NO_OVERRIDES = LimitOverrides()
 
 
-def digests_of_key(limit_name: str, text: str) -> tuple[bytes, ...]:
+# A worker compares the keys of a limit several times for each job.
+@lru_cache(maxsize=2 * MAX_NUMBERS)
+def digests_of_key(limit_id: str, text: str) -> tuple[bytes, ...]:
     """Return what identifies the keys that ``text`` may name.
 
     It names the text itself and, where it is JSON of another type, that value: ``42`` is the text
     as well as the number, as either may stand in a payload.
     """
-    itself = key_digest(limit_name, text)
+    itself = key_digest(limit_id, text)
     try:
         value = json.loads(text)
         # Python reads NaN and 1e999, which are no JSON: they have no digest.
-        return (itself,) if isinstance(value, str) else (itself, key_digest(limit_name, value))
+        return (itself,) if isinstance(value, str) else (itself, key_digest(limit_id, value))
     except ValueError:
         return (itself,)
 
 
-def sole_digest(name: str, limit: Limit) -> bytes | None:
+def sole_digest(limit_id: str, limit: Limit) -> bytes | None:
     """Return what identifies a limit that has a single key; ``None`` for one that has many."""
     path = limit.path
     if path.divides:
         return None
     value = path.fields[0] if path.source is KeySource.LITERAL else None
-    return path.digest(name, value)
+    return path.digest(limit_id, value)
 
 
 def _is_full(limits: Mapping[str, LimitOverride]) -> bool:

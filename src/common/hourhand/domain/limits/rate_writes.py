@@ -25,9 +25,11 @@ from hourhand.domain.side_items import (
     Clause,
     Compares,
     Lacks,
+    Path,
     SideItem,
     SideItemUpdate,
     SideKey,
+    Stored,
     either,
 )
 from hourhand.domain.times import to_ms
@@ -35,8 +37,11 @@ from hourhand.domain.times import to_ms
 RATES_KEPT = timedelta(days=90)
 """How long a rate limiter state is kept after its last write, longer than any wait."""
 
+NO_LEAD = timedelta(0)
+
 LINE = "a"
 GATE = "g"
+RESET_FROM = "r"
 STARTS = "t"
 WINDOW = "w"
 WINDOW_STARTS = "n"
@@ -77,6 +82,7 @@ def read_state(item: SideItem | None) -> LimiterState:
     return LimiterState(
         line=item.number(LINE),
         gate=item.number(GATE),
+        reset_from=item.number(RESET_FROM),
         starts=_read_starts(item.text(STARTS)),
         window=item.number(WINDOW),
         window_starts=item.number(WINDOW_STARTS) or 0,
@@ -173,6 +179,35 @@ def hold_write(
         key=key,
         expect=tuple(_at_most(name, held) for name in behind),
         sets=dict.fromkeys(behind, held),
+        keep_until=now + RATES_KEPT,
+    )
+
+
+def reset_write(
+    key: SideKey, state: LimiterState, pace: Pace, now: datetime, lead: timedelta = NO_LEAD
+) -> SideItemUpdate | None:
+    """Return the write after which jobs start at the rate from ``now`` on; ``None``: they do.
+
+    It forgets the reservations, and that a cost or `RateLimited` moved the state far ahead. The
+    burst counts as used up, so that the starts of a moment ago and those that follow keep the rate.
+    ``lead``: how much later the line begins. The state keeps how far the reservations reached, by
+    which the jobs are found that have them.
+    """
+    gate = to_ms(now) * 1_000 + pace.tolerance_us
+    begins = {LINE: gate + lead // timedelta(microseconds=1), GATE: gate}
+    ahead = {
+        name: begins[name]
+        for name, at in ((LINE, state.line), (GATE, state.gate))
+        if (at or 0) > begins[name]
+    }
+    if not ahead:
+        return None
+    sets: dict[Path, Stored] = dict(ahead.items())
+    sets[RESET_FROM] = state.last
+    return SideItemUpdate(
+        key=key,
+        expect=tuple(Compares(name, ">", begin) for name, begin in ahead.items()),
+        sets=sets,
         keep_until=now + RATES_KEPT,
     )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hourhand.domain.limits.declarations import Rate
+from hourhand.domain.limits.declarations import MAX_RATE_SHARDS, Rate
 from hourhand.domain.times import from_ms, to_ms
 
 STARTS_A_SHARD = 250
@@ -32,9 +32,12 @@ _LONGEST = LONGEST_WAIT // timedelta(microseconds=1)
 
 
 def rate_shards(rate: Rate) -> int:
-    """Return how many limiter states share a rate."""
-    needed = -(-rate.count // max(1, int(rate.per * STARTS_A_SHARD)))
-    return max(rate.shards or 1, needed)
+    """Return how many limiter states share a rate: at most its burst, for each admits one at once.
+
+    So a window, whose burst is 1, is one state that counts all starts.
+    """
+    needed = -(-rate.count // int(rate.per * STARTS_A_SHARD))
+    return min(max(rate.shards or 1, needed), rate.burst_size, MAX_RATE_SHARDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,23 +56,29 @@ def pace_of(rate: Rate) -> Pace:
     """Return the pace of each of a rate's shards. The interval is rounded up, never the rate."""
     shards = rate_shards(rate)
     interval = -int(-rate.per * _SECOND * shards // rate.count)
-    burst = max(1, rate.burst_size // shards)
-    return Pace(interval, (burst - 1) * interval)
+    return Pace(interval, (rate.burst_size // shards - 1) * interval)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LimiterState:
     """A rate limiter state as it was read; ``None``: never moved.
 
+    ``reset_from``: the farthest time at which the line or the gate stood when it was reset.
     ``starts``: the last real starts, of a sliding window. ``window``: the number of a fixed window,
     and how many jobs started in it.
     """
 
     line: int | None = None
     gate: int | None = None
+    reset_from: int | None = None
     starts: tuple[int, ...] = ()
     window: int | None = None
     window_starts: int = 0
+
+    @property
+    def last(self) -> int:
+        """The time after which no job has reserved a start."""
+        return max(self.line or 0, self.gate or 0, self.reset_from or 0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -93,7 +93,7 @@ def restart_run(attempt: RunningAttempt, finished: Finished) -> bool:
     if isinstance(result, Refused):
         return attempt.stopped_instead(result, "cancelled before it restarted", finished)
     if job.payload.key not in {None, payload.key}:
-        tools.contents.mark_replaced(job.payload.key or "", kept_until)
+        tools.contents.settle_replaced(job.id, job.payload.key, kept_until)
     tools.telemetry.count("runs_restarted")
     return True
 

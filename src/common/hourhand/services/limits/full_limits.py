@@ -11,7 +11,6 @@ from functools import partial
 from hourhand.domain.ids import digest10
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.transitions import request_cancel
-from hourhand.domain.jobs.waiting import holder_key
 from hourhand.domain.limits.declarations import OnFull
 from hourhand.domain.limits.slots import is_dead_holder, waits_in_any_case
 from hourhand.domain.limits.waiters import Waiter, rank_in_group
@@ -84,23 +83,25 @@ class FullLimits:
         return True
 
     def stop_older(self, queue: Slots, job: Job) -> None:
-        """Ask the jobs that hold slots and are older than ``job`` to stop."""
-        for held in self._older(queue, job):
+        """Ask the jobs that hold slots and are older than ``job`` to stop.
+
+        Not while the number is 0: then no slot would be free for ``job``.
+        """
+        for held in self._older(queue, job) if queue.max else ():
             self._stop(queue, held)
 
     def cancel_beyond(self, queue: Slots) -> None:
         """Cancel the waiters of a limit that only its newest jobs wait for."""
         waiters = self.tables.view(queue, LOOKED_UP).waiters
-        for waiter in waiters[max(queue.max, 1) :]:
+        for waiter in waiters[_newest(queue) :]:
             self._cancel(queue, waiter)
 
     def _sit(self, queue: Slots, job: Job, rank: int) -> Entry | Deferred:
         """Take one of a limited number of seats, by a write that two jobs cannot both make."""
-        key = holder_key(job.id)
         for _ in range(MAX_SEAT_RACES):
             waiters = self.tables.view(queue).waiters
             seated = [waiter for waiter in waiters if waiter.seat is not None]
-            if any(w.holder == key and w.generation == job.generation for w in seated):
+            if any(w.job_id == job.id and w.generation == job.generation for w in seated):
                 return Entry.SEATED
             # In a group, jobs that wait without a seat take the place of one.
             counted = seated if queue.limit.overlap is None else waiters
@@ -108,7 +109,7 @@ class FullLimits:
             free = [seat for seat in range(queue.seats) if seat not in taken]
             if len(counted) >= queue.seats:
                 free = []
-            replaced = None if free else self._replaceable(queue, counted, rank, key)
+            replaced = None if free else self._replaceable(queue, counted, rank, job.id)
             if not free and replaced is None:
                 return Entry.REFUSED
             if replaced is not None and replaced.seat is None:
@@ -124,7 +125,7 @@ class FullLimits:
         return Deferred(SEAT_LOST_FOR)
 
     def _replaceable(
-        self, queue: Slots, waiters: Sequence[Waiter], rank: int, key: str
+        self, queue: Slots, waiters: Sequence[Waiter], rank: int, job_id: str
     ) -> Waiter | None:
         """Return the waiter whose seat a job may take: a stray one, or one that it replaces."""
         found = self.tables.jobs.get_many([waiter.job_id for waiter in waiters])
@@ -134,7 +135,7 @@ class FullLimits:
             if is_known and not _waits(job, waiter):
                 return waiter
         if queue.concurrency.on_full is OnFull.REPLACE_WAITING:
-            return next((w for w in waiters if w.ranks_before(rank, key)), None)
+            return next((w for w in waiters if w.ranks_before(rank, job_id)), None)
         return None
 
     def _is_crowded(self, queue: Slots, job: Job, max_waiting: int) -> bool:
@@ -154,10 +155,9 @@ class FullLimits:
 
     def _preempt(self, queue: Slots, job: Job, rank: int) -> Entry:
         """Let the newest jobs wait, for those that hold slots are older, and are asked to stop."""
-        key = holder_key(job.id)
         view = self.tables.view(queue, LOOKED_UP)
-        before = [waiter for waiter in view.waiters if waiter.ranks_before(rank, key)]
-        if len(before) >= max(queue.max, 1) or not self._older(queue, job):
+        before = [waiter for waiter in view.waiters if waiter.ranks_before(rank, job.id)]
+        if len(before) >= _newest(queue) or (queue.max and not self._older(queue, job)):
             return Entry.REFUSED
         return Entry.QUEUED
 
@@ -204,6 +204,11 @@ def _reason_of_refusal(queue: Slots) -> str:
     if queue.concurrency.on_full is OnFull.WAIT:
         return SkipReason.BUFFER_FULL.value
     return SkipReason.OVERLAP.value
+
+
+def _newest(queue: Slots) -> int:
+    """Return how many of the newest jobs may wait: while the number is 0, as many as run else."""
+    return queue.max or queue.concurrency.max
 
 
 def _waits(job: Job | None, waiter: Waiter) -> bool:

@@ -14,17 +14,16 @@ from hourhand.domain.errors import (
     WrongState,
     did_you_mean,
 )
-from hourhand.domain.ids import digest10
+from hourhand.domain.ids import content_hash, digest10
 from hourhand.domain.jobs.history import shorten
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.jobs.pauses import events_of_handler
 from hourhand.domain.limits.declarations import (
     Concurrency,
     Limit,
-    limit_names,
     settable,
 )
-from hourhand.domain.limits.job_limits import JobLimit
+from hourhand.domain.limits.job_limits import JobLimit, limits_of_handler
 from hourhand.domain.limits.overrides import (
     LimitChanges,
     LimitOverride,
@@ -34,11 +33,15 @@ from hourhand.domain.limits.overrides import (
 )
 from hourhand.domain.limits.slots import admitted_at_second
 from hourhand.domain.schedules.schedule import ScheduleEvent, ScheduleEventKind
+from hourhand.domain.times import from_ms, to_ms
 from hourhand.ports.control_store import ControlStore
 from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.cursors import seal, unseal
+from hourhand.services.jobs.bulk import BulkResult
 from hourhand.services.limits.known_overrides import KnownOverrides
+from hourhand.services.limits.retimes import RetimePosition, Retimes
 from hourhand.services.limits.slot_tables import Slots, SlotTables
 from hourhand.services.limits.wait_queues import WaitQueues
 
@@ -58,8 +61,9 @@ EVENT_NOTE_BYTES = 200
 GRANTED_AT_ONCE = 1_000
 """Waiting jobs that a change grants before it is answered; the sweep grants the others."""
 
-_FREED_SEQUENCES = 2**32
-"""Events of freed slots have no revision: above it, a digest distinguishes those of one instant."""
+_OWN_SEQUENCES = 2**32
+"""Events that change no number have no revision: above it, a digest tells those of one instant
+apart."""
 
 GRANT_SECONDS = 15.0
 """A change must be answered before API Gateway's 30 seconds are over."""
@@ -67,8 +71,9 @@ GRANT_SECONDS = 15.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeclaredLimit:
-    """A limit as the code states it, and the handlers that have it."""
+    """A limit as the code states it, and the handlers that have it. ``id``: see `limit_ids`."""
 
+    id: str
     name: str
     limit: Limit
     handlers: tuple[str, ...]
@@ -120,6 +125,7 @@ class LimitService:
     overrides: KnownOverrides
     tables: SlotTables
     queues: WaitQueues
+    retimes: Retimes
     events: ScheduleStore
     telemetry: Telemetry
 
@@ -150,11 +156,13 @@ class LimitService:
         """
         declared = self._require(name)
         _require_numbers(declared, changes)
-        names = tuple(self._declared())
-        after, has_changed = self._write(lambda known: known.changed(name, changes, names))
+        ids = tuple(one.id for one in self._declared().values())
+        after, has_changed = self._write(
+            declared, lambda known: known.changed(declared.id, changes, ids)
+        )
         if has_changed:
             self._record_change(declared, after, str(changes), actor)
-        override = after.limits.get(name, LimitOverride())
+        override = after.limits.get(declared.id, LimitOverride())
         self.telemetry.info(
             "The numbers of a limit were changed.",
             limit=name,
@@ -168,8 +176,8 @@ class LimitService:
     def restore(self, name: str, actor: str) -> tuple[LimitReport, int]:
         """Remove all numbers that were set; those in the code apply again. See `change`."""
         declared = self._require(name)
-        before = self.overrides.fresh().limits.get(name, LimitOverride())
-        after, has_changed = self._write(lambda known: known.without(name))
+        before = self.overrides.fresh().limits.get(declared.id, LimitOverride())
+        after, has_changed = self._write(declared, lambda known: known.without(declared.id))
         if has_changed:
             self._record_change(declared, after, "all numbers restored", actor)
         self.telemetry.info("The numbers of a limit were restored.", limit=name, caller=actor)
@@ -195,12 +203,48 @@ class LimitService:
                 f"Job {job_id} is {job.status}; only a DEAD job keeps a slot for good."
             )
         if self.queues.free(slots, job):
-            sequence = _FREED_SEQUENCES + int.from_bytes(digest10("freed", job_id)[:4])
+            sequence = _sequence("freed", job_id)
             self._record(
                 declared, ScheduleEventKind.FREED, sequence, f"the slot of {job_id}", actor
             )
             self.telemetry.info("A slot was freed.", limit=name, job_id=job_id, caller=actor)
         return self._whole(declared, None, self.overrides.fresh())
+
+    def retime(self, name: str, key: str | None, cursor: str | None, actor: str) -> BulkResult:
+        """Give the jobs that wait for a rate new start times. A call without a cursor begins.
+
+        Raises `NotFound`, `WrongState` for a concurrency limit,
+        `InvalidInput`, and `Unavailable`.
+        """
+        declared = self._require(name)
+        if isinstance(declared.limit, Concurrency):
+            raise WrongState(
+                f"The limit {name} is a concurrency limit: its jobs wait for a slot, and for no "
+                "start time."
+            )
+        digests = self._digests(declared, key)
+        if digests is None:
+            problem = FieldError("key", f"must be given: a value of {declared.limit.key}")
+            raise InvalidInput(f"The limit {name} has keys.", errors=(problem,))
+        self.overrides.fresh()
+        limits = [self._limit(declared, digest) for digest in digests]
+        fingerprint = content_hash("retime", name, *([] if key is None else [key]))
+        if cursor is None:
+            position = self.retimes.begin(limits, declared.limit)
+            what = "waiting jobs retimed" + ("" if key is None else f" of {key}")
+            sequence = _sequence("retimed", name, key or "", str(position.due_ms))
+            self._record(declared, ScheduleEventKind.CHANGED, sequence, what, actor)
+        else:
+            position = _read_position(cursor, fingerprint)
+        done, rest = self.retimes.go_on(limits, position, actor)
+        self.telemetry.info(
+            "Waiting jobs of a rate limit got new start times.",
+            limit=name,
+            jobs=done.changed,
+            caller=actor,
+        )
+        cursor = _write_position(rest, fingerprint) if rest is not None else None
+        return replace(done, next_cursor=cursor)
 
     def _record_change(
         self, declared: DeclaredLimit, after: LimitOverrides, what: str, actor: str
@@ -229,14 +273,24 @@ class LimitService:
             self.events.put_event(events_of_handler(handler), event)
 
     def _write(
-        self, change: Callable[[LimitOverrides], LimitOverrides]
+        self, declared: DeclaredLimit, change: Callable[[LimitOverrides], LimitOverrides]
     ) -> tuple[LimitOverrides, bool]:
-        """Change the record; return it as it stands, and whether it changed."""
+        """Change the record; return it as it stands, and whether it changed.
+
+        It notes the shards that are closed by it.
+        """
         for _ in range(MAX_LOST_RACES):
             before = self.overrides.fresh()
             after = change(before)
             if after is before:
                 return before, False
+            if isinstance(declared.limit, Concurrency):
+                shards, left = (
+                    known.limits.get(declared.id, LimitOverride()).most_shards(declared.number)
+                    for known in (before, after)
+                )
+                if left < shards:
+                    after = after.noting_shards(declared.id, shards, self.tables.clock.now())
             if self.control.write_overrides(after, previous=before.revision):
                 self.overrides.learn(after)
                 return after, True
@@ -244,23 +298,26 @@ class LimitService:
 
     def _grant(self, declared: DeclaredLimit, keys: Iterable[str]) -> int:
         """Give slots to jobs that wait, where it is known which keys they have."""
-        sole = sole_digest(declared.name, declared.limit)
+        sole = sole_digest(declared.id, declared.limit)
         digests = [sole] if sole is not None else []
-        digests += [digest for key in keys for digest in digests_of_key(declared.name, key)]
+        digests += [digest for key in keys for digest in digests_of_key(declared.id, key)]
         clock = self.tables.clock
         deadline = clock.monotonic() + GRANT_SECONDS
         granted = 0
-        for slots in [one for digest in digests for one in self._shards(declared, digest)]:
+        for slots in [one for digest in digests for one in self._shards(declared, digest)[:1]]:
             more = 1
             while more and granted < GRANTED_AT_ONCE and clock.monotonic() < deadline:
-                more = self.queues.recheck(slots, across=True)
+                more = self.queues.recheck_all(slots)
                 granted += more
+            for closed in slots.shards[slots.open_shards :]:
+                if clock.monotonic() < deadline:
+                    self.queues.send_waiters(closed, GRANTED_AT_ONCE)
         return granted
 
     def _summary(self, declared: DeclaredLimit, overrides: LimitOverrides) -> LimitReport:
         """Return a limit as a listing shows it."""
         report = self._plain(declared, overrides)
-        digest = sole_digest(declared.name, declared.limit)
+        digest = sole_digest(declared.id, declared.limit)
         if digest is None or not isinstance(declared.limit, Concurrency):
             return report
         counted = self._counted(report, self._shards(declared, digest))
@@ -270,15 +327,8 @@ class LimitService:
         self, declared: DeclaredLimit, key: str | None, overrides: LimitOverrides
     ) -> LimitReport:
         report = self._plain(declared, overrides)
-        sole = sole_digest(declared.name, declared.limit)
-        if key is not None:
-            if not declared.has_keys:
-                problem = FieldError("key", "cannot be given: the limit has a single key")
-                raise InvalidInput(f"The limit {declared.name} has no keys.", errors=(problem,))
-            digests = digests_of_key(declared.name, key)
-        elif sole is not None:
-            digests = (sole,)
-        else:
+        digests = self._digests(declared, key)
+        if digests is None:
             return report
         tables = [slots for digest in digests for slots in self._shards(declared, digest)]
         if not tables:
@@ -286,10 +336,21 @@ class LimitService:
             return replace(report, key=key, max=overrides.max_of(limit, declared.number))
         return replace(self._counted(report, tables), key=key, max=tables[0].max)
 
+    def _digests(self, declared: DeclaredLimit, key: str | None) -> tuple[bytes, ...] | None:
+        """Return what identifies the key that is meant; ``None`` if one must be named."""
+        if key is None:
+            sole = sole_digest(declared.id, declared.limit)
+            return None if sole is None else (sole,)
+        if not declared.has_keys:
+            problem = FieldError("key", "cannot be given: the limit has a single key")
+            raise InvalidInput(f"The limit {declared.name} has no keys.", errors=(problem,))
+        return digests_of_key(declared.id, key)
+
     def _counted(self, report: LimitReport, tables: Sequence[Slots]) -> LimitReport:
         waiters = self._first_waiters(tables)
         holders = tuple(one for slots in tables for one in self._holders(slots))
-        counts = [self.tables.count_waiting(slots, MAX_COUNTED) for slots in tables]
+        # It counts those of all shards.
+        counts = [self.tables.count_waiting(s, MAX_COUNTED) for s in tables if s.shard == 0]
         return replace(
             report,
             running=len(holders),
@@ -305,12 +366,9 @@ class LimitService:
         kept = tuple(record.holders) if slots.concurrency.is_lazy else ()
         dead = self.tables.dead_among(slots, record, kept)
         return [
-            JobOfLimit(
-                self.tables.job_id_of(slots, holder) or holder,
-                datetime.fromtimestamp(admitted_at_second(number), UTC),
-            )
-            for holder, number in sorted(record.holders.items(), key=lambda one: one[1])
-            if holder not in dead
+            JobOfLimit(job_id, datetime.fromtimestamp(admitted_at_second(number), UTC))
+            for job_id, number in sorted(record.holders.items(), key=lambda one: one[1])
+            if job_id not in dead
         ]
 
     def _first_waiters(self, tables: Sequence[Slots]) -> tuple[JobOfLimit, ...]:
@@ -325,7 +383,7 @@ class LimitService:
         )
 
     def _plain(self, declared: DeclaredLimit, overrides: LimitOverrides) -> LimitReport:
-        override = overrides.limits.get(declared.name, LimitOverride())
+        override = overrides.limits.get(declared.id, LimitOverride())
         number = declared.number if override.max is None else override.max
         return LimitReport(declared=declared, override=override, max=number)
 
@@ -338,6 +396,7 @@ class LimitService:
     def _limit(self, declared: DeclaredLimit, digest: bytes) -> JobLimit:
         """Return a limit as jobs of one key have it."""
         return JobLimit(
+            id=declared.id,
             name=declared.name,
             position=0,
             limit=declared.limit,
@@ -349,11 +408,14 @@ class LimitService:
         """Return the limits of all handlers, by name and in its order."""
         found: dict[str, DeclaredLimit] = {}
         for info in self.handlers.all():
-            names = limit_names(info.name, info.limits)
-            for name, limit in zip(names, info.limits, strict=True):
-                before = found[name].handlers if name in found else ()
-                handlers = (*before, info.name)
-                found[name] = DeclaredLimit(name=name, limit=limit, handlers=handlers)
+            for named in limits_of_handler(info.name, info.limits):
+                before = found[named.name].handlers if named.name in found else ()
+                found[named.name] = DeclaredLimit(
+                    id=named.id,
+                    name=named.name,
+                    limit=named.limit,
+                    handlers=(*before, info.name),
+                )
         return dict(sorted(found.items()))
 
     def _require(self, name: str) -> DeclaredLimit:
@@ -364,6 +426,21 @@ class LimitService:
         hint = did_you_mean(name, list(declared))
         sentences = (f"There is no limit {name!r}.", hint, f"Limits: {known}.")
         raise NotFound(" ".join(filter(None, sentences)))
+
+
+def _sequence(*parts: str) -> int:
+    """Return the place of an event among those of its instant."""
+    return _OWN_SEQUENCES + int.from_bytes(digest10(*parts)[:4])
+
+
+def _write_position(position: RetimePosition, fingerprint: str) -> str:
+    began_ms = to_ms(position.began_at)
+    return seal((began_ms, position.last_bucket, position.due_ms, position.tie), fingerprint)
+
+
+def _read_position(cursor: str, fingerprint: str) -> RetimePosition:
+    began_ms, last_bucket, due_ms, tie = unseal(cursor, fingerprint, (int, int, int, str))
+    return RetimePosition(from_ms(began_ms), last_bucket, due_ms, tie)
 
 
 def _require_numbers(declared: DeclaredLimit, changes: LimitChanges) -> None:

@@ -6,15 +6,18 @@ Every method may raise `Unavailable`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeAlias
+from functools import partial
+from typing import Protocol, TypeAlias
 
 from hourhand.domain.ids import digest10
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.limits.declarations import Rate
-from hourhand.domain.limits.job_limits import JobLimit
+from hourhand.domain.limits.job_limits import JobLimit, cost_of
+from hourhand.domain.limits.keys import KeyFields
 from hourhand.domain.limits.rate_writes import (
+    NO_LEAD,
     Pass,
     RateWrite,
     gate_write,
@@ -23,6 +26,7 @@ from hourhand.domain.limits.rate_writes import (
     rate_key,
     read_state,
     reserve_write,
+    reset_write,
     start_write,
     time_given,
 )
@@ -37,28 +41,56 @@ from hourhand.domain.limits.rates import (
     rate_shards,
 )
 from hourhand.domain.limits.windows import Windows
-from hourhand.domain.side_items import SideKey
+from hourhand.domain.side_items import SideItemUpdate, SideKey
+from hourhand.domain.times import from_ms
 from hourhand.ports.clock import Clock
+from hourhand.ports.randomness import Randomness
 from hourhand.ports.side_item_store import SideItemStore
 from hourhand.services.limits.known_overrides import KnownOverrides
 
 MAX_RACES = 5
 """Writes of a state that other jobs move meanwhile; then the message is hidden for a while."""
 
+LONGEST_RETRY_SECONDS = 10
+"""A message that lost every race is hidden for 1 to so many seconds."""
+
 
 Decide: TypeAlias = Callable[[SideKey, LimiterState, int, Bounds, datetime], RateWrite]
 """A function of `hourhand.domain.limits.rate_writes`."""
 
 
+class Move(Protocol):
+    """Builds a write that moves a state; ``None``: it is where it should be."""
+
+    def __call__(
+        self, key: SideKey, state: LimiterState, *, now: datetime
+    ) -> SideItemUpdate | None:
+        """Build the write for a state as it was read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limiter:
-    """A rate limit as it concerns one job: the shard that its id draws, and what it costs."""
+    """A rate limit as it concerns one job: the shard that its id draws, and what it costs.
+
+    ``rate`` has the number that an operator set. ``cost`` may read the payload of the job.
+    """
 
     limit: JobLimit
     rate: Rate
     key: SideKey
     pace: Pace
-    cost_us: int
+    cost: Callable[[], float]
+
+    def cost_us(self) -> int:
+        """Return by how much a start moves the state. Raises `CostTooHigh`, `Unavailable`."""
+        cost, declared = self.cost(), self.limit.limit
+        if isinstance(declared, Rate) and cost > declared.count:
+            raise CostTooHigh(
+                f"The job counts for {cost:g} starts of the rate limit {self.limit.name}, which "
+                f"has {declared.count:,} in its period."
+            )
+        # An operator may have set a lower number: then the job counts for a whole period.
+        return self.pace.taking(min(cost, self.rate.count))
 
     @property
     def windows(self) -> Windows | None:
@@ -87,15 +119,24 @@ class Crowded(Exception):
     """Other jobs moved the state before every write."""
 
 
+class CostTooHigh(Exception):
+    """A job counts for more starts than its rate has in a period."""
+
+
 @dataclass(frozen=True, slots=True)
 class RateLimiters:
     """Reads and writes rate limiter states."""
 
     side_items: SideItemStore
     clock: Clock
+    randomness: Randomness
     overrides: KnownOverrides
 
-    def of(self, limit: JobLimit, job: Job) -> Limiter | None:
+    def ask_again(self) -> timedelta:
+        """Return how long a job waits that lost every race, drawn so that no herd returns."""
+        return timedelta(seconds=1 + int(self.randomness.fraction() * LONGEST_RETRY_SECONDS))
+
+    def of(self, limit: JobLimit, job: Job, fields: KeyFields) -> Limiter | None:
         """Return the limiter of a limit for a job; ``None`` for one that does not count its start.
 
         That is a limit which is no rate, a rate that counts retries alone, for a first attempt, and
@@ -104,14 +145,15 @@ class RateLimiters:
         rate = limit.limit
         if not isinstance(rate, Rate) or rate.on == "take":
             return None
-        return None if rate.on == "retry" and job.attempt == 0 else self.limiter(limit, rate, job)
+        if rate.on == "retry" and job.attempt == 0:
+            return None
+        return self.limiter(limit, rate, job, partial(cost_of, rate, fields))
 
-    def limiter(self, limit: JobLimit, rate: Rate, job: Job) -> Limiter:
+    def limiter(self, limit: JobLimit, rate: Rate, job: Job, cost: Callable[[], float]) -> Limiter:
         """Return the limiter of a rate for a job, whatever the rate counts."""
-        rate = replace(rate, count=self.overrides.max_of(limit, rate.count))
+        rate = self._present(limit, rate)
         shard = int.from_bytes(digest10("rate shard", job.id)) % rate_shards(rate)
-        pace = pace_of(rate)
-        return Limiter(limit, rate, rate_key(limit.digest16, shard), pace, pace.taking(limit.cost))
+        return Limiter(limit, rate, rate_key(limit.digest16, shard), pace_of(rate), cost)
 
     def has_line(self, limiter: Limiter) -> bool:
         """Whether a job must reserve a start time. The read may lag: the writes decide."""
@@ -136,15 +178,42 @@ class RateLimiters:
         decide = gate_write if limiter.windows is None else limiter.windows.gate_write
         return self._write(limiter, job, decide, early)
 
-    def hold(self, limiter: Limiter, until: datetime) -> None:
-        """Let no job start before ``until``. Raises `Crowded`."""
+    def hold(self, limit: JobLimit, rate: Rate, until: datetime) -> None:
+        """Let no job of the limit's key start before ``until``. Raises `Crowded`."""
+        rate = self._present(limit, rate)
         # The gate lets jobs start a burst before it: so much further it must move.
-        held = until + timedelta(microseconds=limiter.pace.tolerance_us) + EARLY_START
-        state = read_state(self.side_items.read_item(limiter.key))
-        for _ in range(MAX_RACES):
-            update = hold_write(limiter.key, state, held, self.clock.now())
+        held = until + timedelta(microseconds=pace_of(rate).tolerance_us) + EARLY_START
+        for shard in range(rate_shards(rate)):
+            self._move(rate_key(limit.digest16, shard), partial(hold_write, until=held))
+
+    def reserved_until(self, limit: JobLimit, rate: Rate) -> datetime:
+        """Return until when jobs of the limit's key may have start times, at the latest."""
+        items = map(self.side_items.read_item, self._keys(limit, rate))
+        return from_ms(-(-max(read_state(item).last for item in items) // 1_000))
+
+    def reset(self, limit: JobLimit, rate: Rate, lead: timedelta = NO_LEAD) -> bool:
+        """Let jobs of the limit's key start at the rate from now on; whether that moved anything.
+
+        Jobs that reserved a start time keep it, until they are moved. Raises `Crowded`.
+        """
+        write = partial(reset_write, pace=pace_of(self._present(limit, rate)), lead=lead)
+        return sum(self._move(key, write) for key in self._keys(limit, rate)) > 0
+
+    def _present(self, limit: JobLimit, rate: Rate) -> Rate:
+        return rate.with_count(self.overrides.max_of(limit, rate.count))
+
+    def _keys(self, limit: JobLimit, rate: Rate) -> list[SideKey]:
+        """Return the keys of all states of a limit's key, by the number in the code as well."""
+        shards = max(rate_shards(rate), rate_shards(self._present(limit, rate)))
+        return [rate_key(limit.digest16, shard) for shard in range(shards)]
+
+    def _move(self, key: SideKey, build: Move) -> bool:
+        """Make the write that ``build`` returns, until there is none; whether there was one."""
+        state = read_state(self.side_items.read_item(key))
+        for made in range(MAX_RACES):
+            update = build(key, state, now=self.clock.now())
             if update is None:
-                return
+                return made > 0
             state = read_state(self.side_items.write_item(update).item)
         raise Crowded
 
@@ -159,18 +228,19 @@ class RateLimiters:
     ) -> Given:
         """Make the write that ``decide`` returns for the state as it stands.
 
-        ``is_bound``: a start time beyond the longest wait is not reserved.
+        ``is_bound``: a start time beyond the longest wait is not reserved. Raises `CostTooHigh`.
         """
+        cost_us = limiter.cost_us()
         state = read_state(self.side_items.read_item(limiter.key))
         for _ in range(MAX_RACES):
             now = self.clock.now()
             bounds = bounds_at(now, limiter.pace, job.expires_at, early)
             if is_bound and is_too_far(state, bounds):
                 raise TooFar
-            write = decide(limiter.key, state, limiter.cost_us, bounds, now)
+            write = decide(limiter.key, state, cost_us, bounds, now)
             made = self.side_items.write_item(write.update)
             state = read_state(made.item)
             if made.is_applied:
-                at = time_given(write, state, limiter.cost_us, limiter.pace, bounds)
+                at = time_given(write, state, cost_us, limiter.pace, bounds)
                 return Given(write.gives, at)
         raise Crowded

@@ -10,7 +10,7 @@ import { useKey } from "../lib/keys.js";
 import { usePolled } from "../lib/live.js";
 import { HandlerPaused } from "../lib/pauses.js";
 import { address, changeQuery } from "../lib/router.js";
-import { askToAddKey, askToChange, askToFree, askToPause, askToRemoveKey, askToRestore, askToResume } from "./limit_actions.js";
+import { askToAddKey, askToChange, askToFree, askToPause, askToRemoveKey, askToRestore, askToResume, askToRetime } from "./limit_actions.js";
 import { Fill, LimitBadge } from "./limit_badges.js";
 import { eachWords, hasKeys, isChanged, numberWords, waitingWords } from "./limit_words.js";
 
@@ -84,6 +84,7 @@ function Actions({ data: { limit, declared }, keyName: key, refresh }) {
     ${limit.kind === "concurrency" && (mayResume
       ? button("Resume", askToResume, "play") : limit.max > 0 && button("Pause", askToPause, "pause"))}
     ${button(key === undefined ? "Change number" : "Set number of this key", askToChange, "edit")}
+    ${limit.kind === "rate" && (key !== undefined || !hasKeys(limit)) && button("Retime", askToRetime, "refresh")}
     ${key === undefined && isChanged(limit) && button("Restore", askToRestore, "refresh")}
     ${isOwn && limit.max > 0 && button("Remove number of this key", askToRemoveKey, "trash")}
   <//>`;

@@ -62,7 +62,7 @@ export function askToResume({ limit, key }) {
     body: html`<p>${key === undefined
       ? `The number in the code holds again: ${numberWords(limit, limit.declared_max)}.`
       : "The key has no number of its own any more. That of all keys holds."}
-      ${" "}Jobs that wait start: up to 1,000 at once, the others by the sweep. ${SOON}</p>`,
+      ${" "}Jobs that wait start: up to 1,000 at once, the others, and those of a limit with keys, with the next sweeps, one a minute. ${SOON}</p>`,
     label: "Resume",
     run: () => set(limit, key, null),
     messageOf: (changed) => `Resumed ${nameOf(limit, key)}.${grantedWords(changed)}`,
@@ -92,6 +92,33 @@ export function askToRestore({ limit }) {
     run: () => remove(["limits", limit.name]),
     messageOf: (changed) => `Restored ${visible(limit.name)}.${grantedWords(changed)}`,
   });
+}
+
+/** Ask whether to give the jobs that wait for a rate new start times. */
+export function askToRetime({ limit, key }) {
+  return confirmAction({
+    title: `Retime the waiting jobs of ${nameOf(limit, key)}?`,
+    body: html`<p>Jobs that wait keep their order and get new start times by the present number, the first in 30 seconds. This also ends a
+      hold by RateLimited, and forgets a cost that closed the rate for long.</p>`,
+    label: "Retime",
+    run: () => retime(limit, key),
+    messageOf: ({ matched, changed, failed }) => `${count(changed)} of ${counted(matched, "waiting job")} moved.${failed === 0 ? "" : ` ${count(failed)} failed and keep their time.`}`,
+  });
+}
+
+/** Retime call after call to the end. */
+async function retime(limit, key) {
+  const total = { matched: 0, changed: 0, failed: 0 };
+  const keyed = key === undefined ? {} : { key };
+  let cursor = null;
+  do {
+    const done = await post(["limits", limit.name, "retime"], cursor ? { ...keyed, cursor } : keyed);
+    total.matched += done.matched;
+    total.changed += done.changed;
+    total.failed += done.failed.length;
+    cursor = done.next_cursor;
+  } while (cursor);
+  return total;
 }
 
 /** Ask whether to free the slot that a DEAD job keeps. */

@@ -76,13 +76,19 @@ export function readNumber(limit, text) {
 export function effectWords(limit, next, onFull) {
   const { kind, max, running, waiting } = limit;
   if (next === max) return "This is the number that holds now.";
-  if (kind === "rate") return "Jobs that have a start time keep it. The others get theirs at the new rate.";
+  if (kind === "rate") return "Jobs that have a start time keep it, until they are retimed. The others get theirs at the new rate.";
   if (next === 0) return pauseWords(onFull);
   if (running === null) return next < max ? LOWERED : "";
-  if (running > next) return `${count(running)} run now. ${LOWERED} No further one starts before fewer than ${count(next)} run.`;
+  if (running > next) return `${count(running)} run now. ${LOWERED} ${loweredWords(max, next)}`;
   const starting = Math.min(waiting, next - running);
   if (starting === 0) return "";
-  return `${counted(starting, "waiting job")} may start: up to 1,000 at once, the others by the sweep.`;
+  return `${counted(starting, "waiting job")} may start: up to 1,000 at once, the others with the next sweeps, one a minute.`;
+}
+
+/** Return when further jobs start: a limit above 20 is kept in parts of 20, each of which starts jobs for itself. */
+function loweredWords(max, next) {
+  if (max <= 20) return `No further one starts before fewer than ${count(next)} run.`;
+  return `Further ones may start before fewer than ${count(next)} run, but never more run than now.`;
 }
 
 const LOWERED = "Jobs that run go on.";
@@ -93,7 +99,7 @@ export function pauseWords(onFull) {
     wait: "Jobs are accepted and wait. Jobs that run end as ever.",
     skip: "Jobs that become due meanwhile are cancelled, because of on_full=\"skip\".",
     replace_waiting: "Of the jobs that become due meanwhile the newest waits, and the others are cancelled, because of on_full=\"replace_waiting\".",
-    cancel_running: "Jobs are accepted and wait. Running ones are asked to stop, because of on_full=\"cancel_running\".",
+    cancel_running: "Of the jobs that become due meanwhile the newest wait, and the others are cancelled, because of on_full=\"cancel_running\". Jobs that run end as ever.",
   }[onFull] ?? "Jobs that become due meanwhile find the limit full: its option on_full decides what becomes of them.";
   return `No job that has the limit starts until it is resumed. ${fate}`;
 }
