@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
+from hourhand.domain.limits.declarations import Concurrency
 from proof.explorer.operations import changes, operates, submitted
 from proof.explorer.process import CALLER, ScriptedProcess
 from proof.explorer.scenario import CRASH, QUIET, Operation, Scenario, scenarios_among
 from tests.scenarios.steps import after, delivered, handler_paused, passed
-from tests.world.runs import succeed
+from tests.world.runs import HandlerKilled, kill_process, succeed
+from tests.world.world import World
 
 HANDLER = "greet"
 PAUSED_FOR = 120
@@ -88,6 +92,45 @@ SLOT_PAUSE_UNSENT = Scenario(
     arrange=after(handler_paused(PAUSED_FOR), submitted(), passed(PAUSED_FOR + 1)),
     ticks=2,
     limits=CRASH,
+)
+
+
+def _one_of_each(world: World) -> None:
+    """Submit a job of the handler that is paused, then one of another."""
+    world.submit(id="one")
+    world.advance(0.001)
+    world.submit(id="two", handler="other")
+
+
+def _full(world: World) -> None:
+    """Let a job run in a process that is never heard of again, and one of each handler park."""
+    world.submit(id="zero", handler="other")
+    for delivery in world.receive():
+        with pytest.raises(HandlerKilled):
+            world.handle(delivery, kill_process)
+    _one_of_each(world)
+    world.deliver()
+
+
+SLOT_PAUSE_SHARED = Scenario(
+    name="slot-pause-shared",
+    about="a handler is paused that shares a limit of one with another handler",
+    declared=(Concurrency(1, name="shared"),),
+    others=("other",),
+    arrange=_one_of_each,
+    operations=(pauses(),),
+    deliveries=2,
+    limits=QUIET,
+)
+
+SLOT_PAUSE_WAITS = replace(
+    SLOT_PAUSE_SHARED,
+    name="slot-pause-waits",
+    about="a job that waits for a slot which it shares with another handler is swept in its pause",
+    arrange=after(_full, handler_paused(PAUSED_FOR), passed(61)),
+    operations=(),
+    ticks=1,
+    deliveries=1,
 )
 
 PAUSED = scenarios_among(globals())

@@ -87,9 +87,10 @@ class Scenario:
     ``sweeps``: whether ticks happen in the fair continuation; without them the messages alone
     must do. ``punctual``: how late a job may start in it that is due later than its first tick.
     ``nominals``: the times that its one schedule wants, each of which is made or skipped at the
-    end. ``declared``: the limits of its handler; ``has_groups``: whether its jobs are of a group
-    that one may run of; ``most_slots``: the largest ``max`` since slots above a lowered one were
-    taken. ``in_order``: whether jobs get slots in the order of their ranks. ``unique``,
+    end. ``declared``: the limits of its handler, and of the ``others``; ``has_groups``: whether its
+    jobs are of a group that one may run of; ``most_slots``: the largest ``max`` since slots above a
+    lowered one were taken. ``in_order``: whether jobs get slots in the order of their ranks.
+    ``unique``,
     ``debounce``: which of its jobs are one; ``acknowledged``: the submissions that were
     acknowledged before it all begins. ``offsets``: instants around the end of a lease at which
     time may stop.
@@ -118,6 +119,7 @@ class Scenario:
     nominals: tuple[datetime, ...] = ()
     settle_ticks: int = 60
     declared: tuple[Limit, ...] = ()
+    others: tuple[str, ...] = ()
     has_groups: bool = False
     most_slots: int = 0
     in_order: bool = False
@@ -130,14 +132,15 @@ class Scenario:
 
     @property
     def directory(self) -> MemoryHandlerDirectory:
-        """The one handler, with its limits."""
+        """The handler, with its limits, and the others that share them."""
         return MemoryHandlerDirectory(
             HandlerInfo(
                 name="greet",
                 limits=self.declared,
                 unique=self.unique,
                 debounce=self.debounce,
-            )
+            ),
+            *(HandlerInfo(name=name, limits=self.declared) for name in self.others),
         )
 
     @property

@@ -468,6 +468,12 @@ def test_the_words_of_a_limit_follow_from_its_numbers(page: Page) -> None:
 EFFECTS: dict[str, tuple[dict[str, Any], int, str | None, str]] = {
     "the same": (concurrency(), 2, "wait", "This is the number that holds now."),
     "fewer": (concurrency(), 1, "wait", "No further one starts before fewer than 1 run."),
+    "fewer of more than 20": (
+        concurrency(max=40, running=30),
+        20,
+        "wait",
+        "Further ones may start before fewer than 20 run, but never more run than now.",
+    ),
     "more": (concurrency(), 4, "wait", "2 waiting jobs may start"),
     "more than wait": (concurrency(), 40, "wait", "3 waiting jobs may start"),
     "more while none waits": (concurrency(waiting=0), 4, "wait", ""),

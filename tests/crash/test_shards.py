@@ -15,10 +15,16 @@ from hourhand.domain.side_items import SideItemKind
 from hourhand.memory import MemoryHandlerDirectory
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.services.jobs.due import outgoing_of
 from hourhand.services.jobs.execution import Candidate
+from hourhand.services.limits import operations, wait_queues
+from hourhand.services.limits.slot_tables import Slots
+from hourhand.services.limits.wait_queues import WaitQueues
 from tests.world.limits import Crowd, holders, limited, live_holders, waiters
 from tests.world.runs import fail, succeed
 from tests.world.world import World
+
+HOUR = 3600
 
 
 def shards(world: World) -> dict[str, int]:
@@ -42,10 +48,11 @@ class Holding:
 
     def __init__(self, world: World, look: Callable[[], object]) -> None:
         self.world, self.look = world, look
+        self.pulses: list[Pulse] = []
 
     def run(self, count: int) -> None:
         """Start ``count`` jobs, each within the handler of the one before, then look."""
-        self._deliveries = self.world.receive()
+        self.rest = self.world.receive()
         self._left = count
         self._go_on()
 
@@ -54,9 +61,15 @@ class Holding:
             self.look()
             return
         self._left -= 1
-        self.world.handle(self._deliveries.pop(0), self._behave)
+        self.world.handle(self.rest.pop(0), self._behave)
+
+    def beat(self) -> None:
+        """Renew the leases of the jobs that run."""
+        for pulse in self.pulses:
+            pulse.beat(None)
 
     def _behave(self, job: Job, pulse: Pulse) -> Finished:
+        self.pulses.append(pulse)
         self._go_on()
         return succeed(job, pulse)
 
@@ -195,3 +208,214 @@ def test_two_numbers_that_are_known_at_once_admit_no_more_than_the_larger() -> N
         worker = older if number < 20 else newer
         worker.execution.admit(Candidate(delivery, world.store))
     assert shards(world) == {"0": 20, "1": 1}
+
+
+# --- grants in shards that a worker does not know, and grants whose message is lost ---
+
+
+def fill(
+    world: World, running: int, waiting: int, look: Callable[[Callable[[], None]], object]
+) -> None:
+    """Let jobs run and others park, then look. ``look`` gets what renews their leases."""
+    for number in range(running + waiting):
+        world.submit(id=f"job-{number:02d}")
+
+    def park_others() -> None:
+        for delivery in holding.rest:
+            world.handle(delivery)
+        look(holding.beat)
+
+    holding = Holding(world, park_others)
+    holding.run(running)
+
+
+def set_max(world: World, number: int) -> None:
+    """Set the number of the limit in another process: this one does not know it yet."""
+    other = world.process().api
+    other.limits.change("greet.1", LimitChanges(sets_max=True, max=number), "caller")
+
+
+def lose_messages(world: World) -> None:
+    world.queues._contents.messages.clear()
+
+
+def test_a_job_that_was_granted_a_slot_in_a_shard_that_its_worker_does_not_know_runs() -> None:
+    world = limited(Concurrency(20))
+
+    def look(_: Callable[[], None]) -> None:
+        before = len(world.runs)
+        set_max(world, 40)
+        assert len(holders(world)) == 40
+        world.deliver()
+        assert len(world.runs) == before + 20
+        assert not waiters(world)
+
+    fill(world, 20, 20, look)
+    assert holders(world) == {}
+
+
+def test_a_copy_of_an_older_message_does_not_undo_a_grant_in_an_unknown_shard() -> None:
+    world = limited(Concurrency(20))
+
+    def look(_: Callable[[], None]) -> None:
+        job = world.job("job-20")
+        set_max(world, 40)
+        world.queues.send([outgoing_of(job, world.clock.now(), world.timings.delay_rounding)])
+        *granted, copy = world.receive()
+        assert copy.message.job_id == "job-20"
+        assert copy.message.slot_shard == 0
+        world.handle(copy)
+        assert world.job("job-20").waits_for is not None
+        assert len(waiters(world)) == 1
+        for delivery in granted:
+            world.handle(delivery)
+        assert world.job("job-20").status is JobStatus.SUCCEEDED
+
+    fill(world, 20, 5, look)
+    assert holders(world) == {}
+    assert waiters(world) == []
+
+
+def test_the_sweep_finds_a_job_that_holds_a_slot_of_another_shard_than_it_waits_in() -> None:
+    world = limited(Concurrency(20))
+
+    def look(beat: Callable[[], None]) -> None:
+        set_max(world, 40)
+        lose_messages(world)
+        assert len(world.runs) == 20
+        for _ in range(3):
+            world.advance(30)
+            beat()
+            world.tick()
+        world.deliver()
+        assert len(world.runs) == 25, "the five that wait run beside the twenty"
+
+    fill(world, 20, 5, look)
+    world.settle()
+    assert holders(world) == {}
+
+
+def test_a_grant_in_another_shard_whose_message_is_lost_stops_no_other_waiter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = limited(Concurrency(20))
+
+    def look(beat: Callable[[], None]) -> None:
+        with monkeypatch.context() as patched:
+            # The process dies between the grant and what follows it.
+            patched.setattr(WaitQueues, "_wake", lambda *_: None)
+            patched.setattr(wait_queues, "MAX_GRANTS", 1)
+            patched.setattr(operations, "GRANTED_AT_ONCE", 1)
+            set_max(world, 40)
+        assert len(holders(world)) == 21
+        assert len(waiters(world)) == 5
+        lose_messages(world)
+        world.advance(60)
+        beat()
+        world.tick()
+        assert len(holders(world)) == 25
+        assert {held.message.slot_shard for held in world.queues.messages()} == {1}
+        assert waiters(world) == []
+
+    fill(world, 20, 5, look)
+    world.settle()
+    assert holders(world) == {}
+    assert len(world.runs) == 25
+
+
+def test_an_end_sends_a_waiter_of_another_shard_that_holds_a_slot_of_this_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    size = 22
+    world = limited(Concurrency(size))
+    for name in drawn_to(0, size, size):
+        world.submit(id=name)
+    first, second = late = drawn_to(0, size, 2, start=5_000)
+    woken: list[tuple[str, int]] = []
+    wake = WaitQueues._wake
+
+    def lose_the_first(self: WaitQueues, slots: Slots, woke: Any, me: Any, shard: int) -> None:
+        woken.append((woke.job.id, shard))
+        if len(woken) == 1:
+            world.advance(60)
+            return
+        wake(self, slots, woke, me, shard)
+
+    def look() -> None:
+        for name in late:
+            world.submit(id=name)
+            world.deliver()
+        monkeypatch.setattr(WaitQueues, "_wake", lose_the_first)
+
+    Holding(world, look).run(size)
+    assert woken == [(first, 1), (first, 1), (second, 1)]
+    world.deliver()
+    assert world.job(first).status is JobStatus.SUCCEEDED
+    assert world.job(second).status is JobStatus.SUCCEEDED
+    assert holders(world) == {}
+
+
+# --- a limit that is lowered ---
+
+
+def test_a_lowered_limit_shows_all_jobs_that_run_and_wait_and_sends_those_of_closed_shards() -> (
+    None
+):
+    world = limited(Concurrency(45))
+
+    def look(beat: Callable[[], None]) -> None:
+        before = world.api.limits.show("greet.1")
+        assert (before.running, before.waiting) == (45, 20)
+        for number in (20, 0):
+            after, _ = world.api.limits.change(
+                "greet.1", LimitChanges(sets_max=True, max=number), "caller"
+            )
+            assert (after.running, after.waiting) == (45, 20)
+        restored, _ = world.api.limits.change(
+            "greet.1", LimitChanges(sets_max=True, max=20), "caller"
+        )
+        assert (restored.running, restored.waiting) == (45, 20)
+        world.advance(31)
+        beat()
+        world.deliver()
+        waiting = [world.job(f"job-{number}").waits_for for number in range(45, 65)]
+        assert {wait.shard for wait in waiting if wait is not None} == {0}
+        world.advance(HOUR)
+        assert world.process().api.limits.show("greet.1").running == 20
+
+    fill(world, 45, 20, look)
+    while world.deliver():
+        pass
+    assert {job.status for job in world.store.jobs().values()} == {JobStatus.SUCCEEDED}
+    assert waiters(world) == []
+
+
+def test_a_job_that_keeps_a_slot_in_a_closed_shard_gives_it_back_at_its_end() -> None:
+    world = limited(Concurrency(45, holds="job"))
+    [name] = drawn_to(2, 45, 1)
+    world.submit(id=name, retry={"max_attempts": 2, "base_seconds": 7200})
+    world.deliver(fail)
+    world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=1), "caller")
+    world.advance(2 * HOUR)
+    assert list(holders(world)) == [name]
+    world.api.operations.cancel(name, actor="caller")
+    assert holders(world) == {}
+
+
+def test_a_job_finds_the_slot_of_an_ended_job_in_any_shard_of_a_lazy_limit() -> None:
+    world = limited(Concurrency(2))
+    world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=21), "caller")
+    [ended] = drawn_to(1, 21, 1)
+    world.submit(id=ended)
+    world.deliver()
+    assert shards(world) == {"1": 1}
+    *names, late = drawn_to(0, 21, 21)
+    for name in names:
+        world.submit(id=name)
+
+    def look() -> None:
+        world.submit(id=late)
+        world.deliver()
+        assert world.job(late).status is JobStatus.SUCCEEDED
+
+    Holding(world, look).run(20)

@@ -672,6 +672,26 @@ def test_a_slot_is_not_given_away_before_its_job_moved() -> None:
     assert {world.job(each).status for each in (job, waiting)} == {JobStatus.SUCCEEDED}
 
 
+def test_a_slot_is_freed_if_its_waiter_got_another_one_in_the_same_second() -> None:
+    world = limited(Concurrency(2))
+    world.submit(id="job")
+    other = world.submit(id="other")
+    world.submit(id="waits")
+    admitted(world, other)
+    drop_messages_of(world, other)
+    faults = Faults()
+    process = world.process(faults)
+    one, waiting = world.receive()
+
+    def another_component_grants_first() -> None:
+        world.api.operations.cancel("other", actor="caller")
+        assert set(holders(world)) == {"job", "waits"}
+
+    faults.interrupt(SLOT_WRITES, another_component_grants_first, nth=2)
+    world.handle(one, let_others_wait(world, [waiting], lambda: None), process.worker)
+    assert holders(world) == {"waits": 1}
+
+
 def test_a_waiter_is_sent_by_the_component_that_granted_it_and_by_no_other() -> None:
     """Each job that finds the queue meanwhile would send one more message of the same waiter."""
     world = limited(Concurrency(1))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -144,3 +145,11 @@ def test_only_the_message_of_a_schedule_s_job_says_that_it_is_judged() -> None:
     assert json.loads(message_body(judged))["judged"] is True
     for message in (plain, judged):
         assert read_message(message_body(message)) == message
+
+
+@pytest.mark.parametrize("shard", [0, 3])
+def test_a_message_names_the_shard_of_a_slot_unless_it_is_the_first(shard: int) -> None:
+    message = replace(make_message(make_job()), slot_shard=shard)
+    body = message_body(message)
+    assert read_message(body) == message
+    assert ("slot_shard" in body) is bool(shard)

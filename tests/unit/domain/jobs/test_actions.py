@@ -16,6 +16,7 @@ from hourhand.domain.jobs.actions import (
     Hold,
     KeepPayload,
     Leave,
+    LeaveQueue,
     PutOff,
     QueueView,
     Recheck,
@@ -296,6 +297,7 @@ def decide_under(pauses: HandlerPauses, job: Job) -> Action:
         (a_retrying_job(), PAUSED, Hold()),
         (a_job(waits_for=PARKED, enqueued_at=after(-3600)), PAUSED, Hold()),
         (a_job(due_at=NOW - PUT_OFF_AFTER), PAUSED, PutOff(NOW + PUT_OFF_BY)),
+        (a_job(waits_for=SLOT), PAUSED, LeaveQueue()),
         # What else is to be done with a job is done.
         (a_job(expires_at=NOW), PAUSED, Expire()),
         (an_abandoned_job(), PAUSED, Recover()),

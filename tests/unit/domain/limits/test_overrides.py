@@ -17,10 +17,12 @@ from hourhand.domain.limits.overrides import (
     MAX_OVERRIDES,
     NO_OVERRIDES,
     LimitChanges,
+    LimitOverride,
     LimitOverrides,
     digests_of_key,
     sole_digest,
 )
+from tests.unit.domain.job_samples import NOW, after
 
 
 def limit_of(key: object, name: str = "stripe") -> JobLimit:
@@ -147,3 +149,37 @@ def test_a_limit_that_does_not_divide_has_a_single_key(key: str, is_sole: bool) 
     assert (digest is not None) is is_sole
     if key == "stripe":
         assert digest == key_digest("stripe", "stripe")
+
+
+def test_the_shards_of_a_limit_that_was_lowered_are_known_for_an_hour() -> None:
+    lowered = NO_OVERRIDES.noting_shards("stripe", 10, NOW)
+    override = lowered.limits["stripe"]
+    assert override.closed_shards(after(3_599)) == 10
+    assert override.closed_shards(after(3_600)) == 0
+    assert override.is_empty
+    again = lowered.noting_shards("stripe", 3, after(60)).limits["stripe"]
+    assert again.closed_shards(after(3_659)) == 10
+    later = lowered.noting_shards("stripe", 3, after(3_600)).limits["stripe"]
+    assert later.closed_shards(after(3_601)) == 3
+
+
+def test_the_shards_of_a_limit_outlive_its_numbers_and_lapsed_ones_are_dropped() -> None:
+    known = changed(NO_OVERRIDES, max=200).noting_shards("stripe", 10, NOW)
+    restored = known.without("stripe")
+    assert restored.limits["stripe"].closed_shards(NOW) == 10
+    assert restored.without("stripe") is restored
+    assert changed(restored, max=3).limits["stripe"].shards == 10
+    assert list(restored.noting_shards("other", 2, after(3_600)).limits) == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("override", "shards"),
+    [
+        (LimitOverride(), 2),
+        (LimitOverride(max=0), 1),
+        (LimitOverride(max=3, keys={"acme": 50}), 3),
+        (LimitOverride(keys={"acme": 1}), 2),
+    ],
+)
+def test_a_limit_has_the_shards_of_its_largest_number(override: LimitOverride, shards: int) -> None:
+    assert override.most_shards(25) == shards

@@ -9,7 +9,7 @@ import pytest
 
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.jobs.job import Job, JobStatus, Priority
-from hourhand.domain.limits.slots import SlotsRecord, slot_number
+from hourhand.domain.jobs.waiting import WaitKind, WaitsFor
 from hourhand.domain.limits.waiters import (
     Waiter,
     WaiterState,
@@ -20,6 +20,8 @@ from hourhand.domain.limits.waiters import (
 )
 from hourhand.domain.times import from_ms
 from tests.unit.domain.job_samples import NOW, a_running_job, a_sent_job, after
+
+PAUSE = WaitsFor(WaitKind.SLOT, "p")
 
 
 def test_priority_is_a_head_start_of_ten_minutes() -> None:
@@ -83,10 +85,11 @@ def test_a_waiter_does_not_rank_before_itself() -> None:
         (a_running_job(), {}, WaiterState.STRAY),
         (a_sent_job(generation=2), {}, WaiterState.STRAY),
         (a_sent_job(), {"is_parked": False}, WaiterState.ON_ITS_WAY),
+        (a_sent_job(waits_for=PAUSE), {"is_parked": False}, WaiterState.ELSEWHERE),
+        (a_sent_job(), {"is_paused": True, "holds": True}, WaiterState.PAUSED),
         (a_sent_job(expires_at=NOW), {}, WaiterState.EXPIRED),
         (a_sent_job(expires_at=after(1)), {}, WaiterState.WAITS),
-        (a_sent_job(), {"held": 1}, WaiterState.HOLDS),
-        (a_sent_job(generation=3), {"generation": 3, "held": 2}, WaiterState.WAITS),
+        (a_sent_job(), {"holds": True}, WaiterState.HOLDS),
     ],
     ids=[
         "gone",
@@ -94,23 +97,23 @@ def test_a_waiter_does_not_rank_before_itself() -> None:
         "runs",
         "changed since",
         "on its way to park",
+        "waits for something else",
+        "is paused",
         "expired",
         "will expire",
         "was granted a slot",
-        "holds an older slot",
     ],
 )
 def test_a_waiter_record_is_worth_what_its_job_says(
     job: Job | None, how: dict[str, Any], state: WaiterState
 ) -> None:
-    held = how.get("held")
-    holders = {} if held is None else {"job-1": slot_number(held, NOW)}
-    waiter = Waiter(5, "job-1", how.get("generation", 1), "job-1")
+    waiter = Waiter(5, "job-1", 1, "job-1")
     found = state_of(
         waiter,
         job,
         is_parked=how.get("is_parked", True),
-        record=SlotsRecord(holders=holders),
+        is_paused=how.get("is_paused", False),
+        holds=how.get("holds", False),
         now=NOW,
     )
     assert found is state

@@ -54,6 +54,8 @@ def message_body(message: JobMessage) -> str:
         fields["debounced"] = True
     if message.pauses_revision:
         fields["pauses"] = message.pauses_revision
+    if message.slot_shard:
+        fields["slot_shard"] = message.slot_shard
     # All ASCII, so that nothing in it is unfit for SQS.
     return _ENCODER.encode(fields)
 
@@ -104,6 +106,7 @@ def _message_of(fields: Mapping[str, Any]) -> JobMessage:
         has_limits=bool(fields.get("limits", False)),
         is_debounced=bool(fields.get("debounced", False)),
         pauses_revision=int(fields.get("pauses", 0)),
+        slot_shard=int(fields.get("slot_shard", 0)),
     )
 
 

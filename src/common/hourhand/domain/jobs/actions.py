@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus, Priority
+from hourhand.domain.jobs.outbox import waits_for_slot
 from hourhand.domain.jobs.pauses import NO_PAUSES, HandlerPauses, next_look
 from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.ticks.timings import Timings
@@ -87,6 +88,11 @@ class Recheck:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaveQueue:
+    """It is parked for a slot, and its handler is paused: take it out of the queue."""
+
+
+@dataclass(frozen=True, slots=True)
 class PutOff:
     """It is parked, or its handler is paused, and its entry is old: move the entry to ``until``."""
 
@@ -112,6 +118,7 @@ Action = (
     | KeepPayload
     | Wake
     | Recheck
+    | LeaveQueue
     | PutOff
     | Hold
     | Leave
@@ -176,6 +183,9 @@ def redispatch_wait(due_at: datetime, enqueued_at: datetime, timings: Timings) -
 
 
 def _while_paused(job: Job, now: datetime) -> Action:
+    if waits_for_slot(job):
+        # It may hold slots that jobs of other handlers wait for.
+        return LeaveQueue()
     later = next_look(job, now)
     return PutOff(later) if later is not None else Hold()
 

@@ -305,7 +305,8 @@ class JobMessage:
     claim. ``has_limits``: its submission named limits, so its worker looks for them in the job.
     ``is_debounced``: submissions may have moved its ``run_at`` since. ``pauses_revision``: the
     state of the handlers' pauses that its sender knew; a worker that knows an older one reads it
-    again.
+    again. ``slot_shard``: where a parked job was granted the slot that it waits for. Its worker may
+    know fewer shards of the limit.
     """
 
     job_id: str
@@ -322,6 +323,7 @@ class JobMessage:
     has_limits: bool = False
     is_debounced: bool = False
     pauses_revision: int = 0
+    slot_shard: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

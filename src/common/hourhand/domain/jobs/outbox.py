@@ -41,7 +41,7 @@ def is_pausing(job: Job) -> bool:
     return job.status is JobStatus.DEAD and job.pauses_schedule and job.due_at is not None
 
 
-def was_parked(job: Job) -> bool:
+def waits_for_slot(job: Job) -> bool:
     """Whether a job waits, or waited as it ended, for a slot of a limit that is no pause."""
     waits = job.waits_for
     return waits is not None and waits.kind is WaitKind.SLOT and not waits.is_pause
@@ -52,7 +52,7 @@ def _tasks(job: Job, status: JobStatus, result: Content | None) -> Iterator[Outb
         if job.pauses_schedule:
             yield OutboxTask.PAUSE_SCHEDULE
         yield OutboxTask.SEND_DEAD_LETTER
-    if was_parked(job) or (status is JobStatus.DEAD and job.pauses_schedule):
+    if waits_for_slot(job) or (status is JobStatus.DEAD and job.pauses_schedule):
         yield OutboxTask.RELEASE_SLOTS
     if job.payload.key is not None or (result is not None and result.key is not None):
         yield OutboxTask.MARK_OBJECTS

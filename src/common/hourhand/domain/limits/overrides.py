@@ -9,18 +9,23 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import lru_cache
 
 from hourhand.domain.errors import WrongState
 from hourhand.domain.limits.declarations import Limit, settable
 from hourhand.domain.limits.job_limits import JobLimit
 from hourhand.domain.limits.keys import KeySource, key_digest
+from hourhand.domain.limits.shards import shard_count
 
 MAX_OVERRIDES = 200
 """Limits that are overridden at a time: the record, which every worker reads, stays small."""
 
 MAX_KEYS = 200
 """Keys of one limit that have a number of their own."""
+
+CLOSED_SHARDS_KNOWN = timedelta(hours=1)
+"""How long the shards are known that a limit had before it was lowered."""
 
 MAX_NUMBERS = 1_000
 """Numbers of keys in the whole record: with keys of 256 bytes, it stays below 350 KB."""
@@ -30,21 +35,33 @@ MAX_NUMBERS = 1_000
 class LimitOverride:
     """The numbers of one limit. ``max``: of every key that has none among ``keys``.
 
-    ``None``: the number that the code states.
+    ``None``: the number that the code states. ``shards``: how many it had at most before it was
+    lowered, known until ``shards_until``: jobs may hold slots and wait in them.
     """
 
     max: int | None = None
     keys: Mapping[str, int] = field(default_factory=dict)
+    shards: int = 0
+    shards_until: datetime | None = None
 
     def changed(self, changes: LimitChanges) -> LimitOverride:
         """Return the numbers after a change."""
         keys = {name: n for name, n in {**self.keys, **changes.keys}.items() if n is not None}
-        return LimitOverride(max=changes.max if changes.sets_max else self.max, keys=keys)
+        return replace(self, max=changes.max if changes.sets_max else self.max, keys=keys)
 
     @property
     def is_empty(self) -> bool:
         """Whether it overrides nothing."""
         return self.max is None and not self.keys
+
+    def most_shards(self, declared: int) -> int:
+        """Return how many shards any key of a concurrency limit has."""
+        number = declared if self.max is None else self.max
+        return shard_count(max(number, *self.keys.values()) if self.keys else number)
+
+    def closed_shards(self, now: datetime) -> int:
+        """Return how many shards the limit had at most before it was lowered; 0 if long ago."""
+        return self.shards if self.shards_until is not None and now < self.shards_until else 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,7 +121,7 @@ class LimitOverrides:
         if after == before:
             return self
         limits = {**self.limits, limit_id: after}
-        if after.is_empty:
+        if after.is_empty and not after.shards:
             del limits[limit_id]
         if _is_full(limits):
             limits = {known: one for known, one in limits.items() if known in declared}
@@ -117,10 +134,24 @@ class LimitOverrides:
 
     def without(self, limit_id: str) -> LimitOverrides:
         """Return the record without the override of a limit; itself if it has none."""
-        if limit_id not in self.limits:
+        if self.limits.get(limit_id, LimitOverride()).is_empty:
             return self
-        left = {known: one for known, one in self.limits.items() if known != limit_id}
+        left = {**self.limits, limit_id: replace(self.limits[limit_id], max=None, keys={})}
+        if not left[limit_id].shards:
+            del left[limit_id]
         return replace(self, revision=self.revision + 1, limits=left)
+
+    def noting_shards(self, limit_id: str, shards: int, now: datetime) -> LimitOverrides:
+        """Return the record with the number of shards that a limit had until now."""
+        left = {
+            known: one
+            for known, one in self.limits.items()
+            if known == limit_id or not one.is_empty or one.closed_shards(now)
+        }
+        before = left.get(limit_id, LimitOverride())
+        most, until = max(shards, before.closed_shards(now)), now + CLOSED_SHARDS_KNOWN
+        left[limit_id] = replace(before, shards=most, shards_until=until)
+        return replace(self, limits=left)
 
 
 NO_OVERRIDES = LimitOverrides()

@@ -127,14 +127,20 @@ class SlotsRecord:
         """Return the generation under which a holder has its slot."""
         return generation_of(self.holders[holder])
 
+    def holds(self, holder: str, generation: int) -> bool:
+        """Whether a holder has a slot of this very generation."""
+        number = self.holders.get(holder)
+        return number is not None and generation_of(number) == generation
+
     def is_just_granted(
         self, holder: str, generation: int, now: datetime, within: timedelta
     ) -> bool:
         """Whether a holder of this generation got its slot so short a time ago."""
-        number = self.holders.get(holder)
-        if number is None or generation_of(number) != generation:
-            return False
-        return timedelta(seconds=to_ms(now) // 1000 - admitted_at_second(number)) <= within
+        return self.holds(holder, generation) and self.held_for(holder, now) <= within
+
+    def held_for(self, holder: str, now: datetime) -> timedelta:
+        """Return how long ago a holder was admitted, to the second."""
+        return timedelta(seconds=to_ms(now) // 1000 - admitted_at_second(self.holders[holder]))
 
     def free(self, share: int) -> int:
         """Return how many of ``share`` slots are free; below 0 after ``max`` was lowered."""

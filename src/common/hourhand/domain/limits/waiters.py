@@ -12,8 +12,6 @@ from enum import StrEnum
 
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.jobs.job import Job, Priority
-from hourhand.domain.jobs.waiting import holder_key
-from hourhand.domain.limits.slots import SlotsRecord, generation_of
 from hourhand.domain.times import to_ms
 
 HEAD_START = timedelta(minutes=10)
@@ -89,6 +87,14 @@ class WaiterState(StrEnum):
     """Its job waits in the record's generation and is not parked yet: leave it. The worker that
     put the record parks the job, and then rechecks the queue itself."""
 
+    ELSEWHERE = "elsewhere"
+    """Its job waits for something else: pass over the record. A worker that died may have left it,
+    or a worker is about to park the job for this limit."""
+
+    PAUSED = "paused"
+    """Its job is parked, and its handler is paused: send its message, so that a worker takes it out
+    of the queue, and delete the record."""
+
     EXPIRED = "expired"
     """Its job is parked and past its expiry: send its message, so that a worker ends it, and
     delete the record."""
@@ -101,19 +107,25 @@ class WaiterState(StrEnum):
 
 
 def state_of(
-    waiter: Waiter, job: Job | None, *, is_parked: bool, record: SlotsRecord, now: datetime
+    waiter: Waiter,
+    job: Job | None,
+    *,
+    is_parked: bool,
+    is_paused: bool,
+    holds: bool,
+    now: datetime,
 ) -> WaiterState:
     """Judge a waiter record by its job, which was read after the record.
 
-    ``is_parked``: whether the job is parked for this limit.
+    ``is_parked``: whether the job is parked for this limit. ``is_paused``: whether its handler is.
+    ``holds``: whether the waiter holds a slot of the limit, in any shard.
     """
     if job is None or not job.status.is_waiting or job.generation != waiter.generation:
         return WaiterState.STRAY
     if not is_parked:
-        return WaiterState.ON_ITS_WAY
+        return WaiterState.ON_ITS_WAY if job.waits_for is None else WaiterState.ELSEWHERE
     if job.expires_at is not None and job.expires_at <= now:
         return WaiterState.EXPIRED
-    number = record.holders.get(holder_key(job.id))
-    if number is not None and generation_of(number) == waiter.generation:
-        return WaiterState.HOLDS
-    return WaiterState.WAITS
+    if is_paused:
+        return WaiterState.PAUSED
+    return WaiterState.HOLDS if holds else WaiterState.WAITS

@@ -375,10 +375,11 @@ def _only_history_moved(move: Transition, current: Job | None) -> bool:
     return all_hold(others, current)
 
 
-def message_of(job: Job, pauses_revision: int = 0) -> JobMessage:
+def message_of(job: Job, pauses_revision: int = 0, slot_shard: int = 0) -> JobMessage:
     """Return the message that announces the current generation of ``job``.
 
-    ``pauses_revision``: the state of the handlers' pauses by which it is sent.
+    ``pauses_revision``: the state of the handlers' pauses by which it is sent. ``slot_shard``:
+    where it was granted the slot for which it is parked.
     """
     return JobMessage(
         job_id=job.id,
@@ -395,6 +396,7 @@ def message_of(job: Job, pauses_revision: int = 0) -> JobMessage:
         has_limits=job.limits is not None,
         is_debounced=job.debounces is not None,
         pauses_revision=pauses_revision,
+        slot_shard=slot_shard,
     )
 
 
@@ -405,13 +407,14 @@ def outgoing_of(
     queue: Priority | None = None,
     *,
     pauses_revision: int = 0,
+    slot_shard: int = 0,
 ) -> Outgoing:
     """Return the message of ``job`` with the rest of its time, in whole seconds.
 
     ``rounding``: see `Timings.delay_rounding`. A worker that receives the message a fraction early
     waits for that fraction.
     """
-    message = message_of(job, pauses_revision)
+    message = message_of(job, pauses_revision, slot_shard)
     delay = min(message.due_at - now + rounding, SQS_MAX_DELAY)
     return Outgoing(
         message=message,

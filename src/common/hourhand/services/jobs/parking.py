@@ -10,15 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from typing import Any
 
-from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.job import EventKind, Job
 from hourhand.domain.jobs.pauses import PAUSED, RESUMED, wait_for_resume
-from hourhand.domain.jobs.transitions import Transition, park, refile, unpark
+from hourhand.domain.jobs.transitions import Transition, change, park, refile, unpark
 from hourhand.domain.jobs.waiting import waiter_generation, waiter_job_id
 from hourhand.domain.side_items import SideItem
 from hourhand.domain.ticks.buckets import Entry
 from hourhand.ports.clock import Clock
-from hourhand.ports.job_store import Applied, JobStore
+from hourhand.ports.job_store import Applied, JobStore, WriteResult
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.due import AT_ONCE, DueJobs, make_transition
 from hourhand.services.jobs.waiter_records import RECORDS_A_READ, WaiterRecords
@@ -56,22 +57,32 @@ class Parking:
             self.waiters.forget(replace(job, waits_for=waits_for))
         return False
 
+    def leave_queue(self, job: Job, actor: str) -> bool:
+        """Take a job of a paused handler out of the queue of a limit; whether that was possible.
+
+        It opens a generation, which releases every slot that the job holds. The job is sent once
+        the pause is over, as one that was never sent.
+        """
+        build = partial(change, sets={}, kind=EventKind.PARKED, reason=PAUSED)
+        return isinstance(self._move(job, build, actor), Applied)
+
     def wake(self, job: Job, actor: str, *, announces: bool = True) -> Job | None:
         """Let a parked job go on; ``None``: another did, or it changed.
 
         ``announces``: as in `DueJobs.move`.
         """
-        build = partial(unpark, reason=RESUMED)
-        if job.due_at is not None and job.due_at > self.clock.now():
-            # Its entry was put off while it waited. A lost attempt must be found in a current
-            # bucket, and the claim takes no job that is due later.
-            result = self.due.move(job, AT_ONCE, build, actor, announces=announces)
-        else:
-            result = self.due.move_in_place(job, build, actor, announces=announces)
+        result = self._move(job, partial(unpark, reason=RESUMED), actor, announces=announces)
         if not isinstance(result, Applied):
             return None
         self.telemetry.count("jobs_woken")
         return result.job
+
+    def _move(self, job: Job, build: Any, actor: str, *, announces: bool = True) -> WriteResult:
+        if job.due_at is not None and job.due_at > self.clock.now():
+            # Its entry was put off while it waited. A lost attempt must be found in a current
+            # bucket, and the claim takes no job that is due later.
+            return self.due.move(job, AT_ONCE, build, actor, announces=announces)
+        return self.due.move_in_place(job, build, actor, announces=announces)
 
     def put_off(self, job: Job, until: datetime, actor: str) -> None:
         """Move the entry of a job of a paused handler: its bucket is read too seldom by now.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from hourhand.domain.jobs.outbox import waits_for_slot
 from hourhand.services.jobs.execution import Candidate, Deferred
 from hourhand.services.jobs.known_pauses import KnownPauses
 from hourhand.services.jobs.parking import Parking
@@ -17,8 +18,9 @@ ASK_AGAIN = timedelta(seconds=5)
 class PauseRule:
     """Implements the `StartRule` of pauses: a job of a paused handler is parked.
 
-    It comes before every limit, so that a job that it parks holds no slot. A job of a handler that
-    is not paused costs nothing: the message names the handler.
+    It comes before every limit, so that a job that it parks holds no slot. One that waits for a
+    slot, or whose message is redelivered, may hold slots: it opens a generation, which releases
+    them. A job of a handler that is not paused costs nothing: the message names the handler.
     """
 
     pauses: KnownPauses
@@ -36,6 +38,10 @@ class PauseRule:
         if job is None or (job.expires_at is not None and job.expires_at <= now):
             # The claim is refused, and says what becomes of the message.
             return None
+        if waits_for_slot(job) or (job.waits_for is None and candidate.delivery.receive_count > 1):
+            # It is sent again once the pause is over.
+            has_left = self.parking.leave_queue(job, self.worker)
+            return Deferred(None if has_left else ASK_AGAIN)
         if job.waits_for is None:
             candidate.changed()
             if not self.parking.park(job, self.worker):

@@ -11,7 +11,7 @@ from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.transitions import park
 from hourhand.domain.jobs.waiting import holder_key
 from hourhand.domain.limits.declarations import OnFull
-from hourhand.domain.limits.shards import shards_to_try, unpack_shards
+from hourhand.domain.limits.shards import pack_shards, shards_to_try, unpack_shards
 from hourhand.domain.limits.slots import Replace, Step, first_step, waits_in_any_case
 from hourhand.domain.limits.waiters import LAST_RANK, rank_in_group, rank_of
 from hourhand.ports.job_store import Applied, JobStore
@@ -61,9 +61,9 @@ class LimitsRule:
             slots = self.tables.slots_of(limit)
             if slots is None:
                 continue
-            held = self._enter(slots, job)
+            held = self._enter(slots, job, candidate.message.slot_shard)
             if held is None:
-                waited = self._wait(slots, job)
+                waited = self._wait(slots, job, pack_shards(candidate.slot_shards))
                 if isinstance(waited, Deferred):
                     return waited
                 held = waited
@@ -74,19 +74,23 @@ class LimitsRule:
                 candidate.slot_shards[limit.position] = held.shard
         return None
 
-    def _enter(self, slots: Slots, job: Job) -> Slots | None:
-        """Take a slot if the job may have one now; return the shard in which it holds one."""
-        held = self._slot_for(slots, job)
+    def _enter(self, slots: Slots, job: Job, granted: int = 0) -> Slots | None:
+        """Take a slot if the job may have one now; return the shard in which it holds one.
+
+        ``granted``: where the limit for which it is parked granted it one, as its message says.
+        """
+        held = self._slot_for(slots, job, granted)
         place = own_place(slots.limit, job)
         if held is not None and place is not None:
             # It was parked and came by itself: its record must not stand in the queue.
             self.tables.delete_own_waiter(slots.at(place[0]), job, place[1])
         return held
 
-    def _slot_for(self, slots: Slots, job: Job) -> Slots | None:
-        if len(slots.shards) > 1 and job.waits_for is not None:
-            # A grant may have chosen any shard.
-            found = self.tables.find(slots, job)
+    def _slot_for(self, slots: Slots, job: Job, granted: int) -> Slots | None:
+        if job.waits_for is not None and (len(slots.shards) > 1 or granted):
+            # A grant may have chosen any shard, by a number that this worker does not know yet.
+            kept = unpack_shards(job.slot_shards).get(slots.limit.position, 0)
+            found = self.tables.find(slots, job, (granted, kept))
             if found is not None:
                 return found
         tried = self._shards_to_ask(slots, job)
@@ -94,8 +98,11 @@ class LimitsRule:
             if self._takes(one, job):
                 return one
         # Before it waits, it takes a free slot wherever there is one.
-        others = [one for one in slots.shards if one.shard not in {each.shard for each in tried}]
-        return next((one for one in others if self._takes_free(one, job)), None)
+        asked = {each.shard for each in tried}
+        others = [one for one in slots.shards if one.share and one.shard not in asked]
+        # In a lazy limit, the slots of jobs that ended are taken like free ones.
+        takes = self._takes if slots.concurrency.is_lazy else self._takes_free
+        return next((one for one in others if takes(one, job)), None)
 
     def _shards_to_ask(self, slots: Slots, job: Job) -> tuple[Slots, ...]:
         """Return the shards that a job asks first: the one in which it keeps a slot, then two."""
@@ -112,7 +119,7 @@ class LimitsRule:
     def _queue_of(self, slots: Slots, job: Job) -> Slots:
         """Return the shard in whose queue a job waits: that whose first waiter is younger."""
         place = own_place(slots.limit, job)
-        if place is not None and place[0] < len(slots.shards):
+        if place is not None and place[0] < slots.open_shards:
             return slots.at(place[0])
         drawn = [slots.at(shard) for shard in shards_to_try(job.id, slots.max)]
         if slots.seats or len(drawn) == 1:
@@ -170,22 +177,25 @@ class LimitsRule:
             self.queues.recheck(one)
         return self._enter(slots, job)
 
-    def _wait(self, slots: Slots, job: Job) -> Slots | Deferred:
-        """Let the job wait, or end it; a shard: it holds a slot there, after all."""
+    def _wait(self, slots: Slots, job: Job, held: bytes | None) -> Slots | Deferred:
+        """Let the job wait, or end it; a shard: it holds a slot there, after all.
+
+        ``held``: the shards of the slots that it keeps meanwhile.
+        """
         queue, rank = self._queue_of(slots, job), _rank(slots, job)
         if slots.is_fair and own_place(slots.limit, job) is None:
             rank = self.tables.fair_rank(queue, job)
         entry = self.full.enter(queue, job, rank)
         if entry is Entry.REFUSED:
-            held = self._enter_after_all(slots, job)
-            if held is None:
+            entered = self._enter_after_all(slots, job)
+            if entered is None:
                 self.full.refuse(slots, job)
-            return held or Deferred()
+            return entered or Deferred()
         if isinstance(entry, Deferred):
             return entry
         if entry is Entry.QUEUED:
             self.tables.put_waiter(queue, job, rank)
-        waited = self._wait_in(queue, job, rank)
+        waited = self._wait_in(queue, job, rank, held)
         if slots.concurrency.on_full is OnFull.CANCEL_RUNNING:
             if waited == Deferred() and not waits_in_any_case(job):
                 # A job that was admitted before this one waited holds its slot by now.
@@ -194,7 +204,7 @@ class LimitsRule:
             self.full.cancel_beyond(queue)
         return waited
 
-    def _wait_in(self, queue: Slots, job: Job, rank: int) -> Slots | Deferred:
+    def _wait_in(self, queue: Slots, job: Job, rank: int, held: bytes | None) -> Slots | Deferred:
         """Park the job, whose waiter record is there, then recheck its queue.
 
         Without the recheck, a slot that became free before the job was parked would leave it
@@ -202,7 +212,7 @@ class LimitsRule:
         """
         place = own_place(queue.limit, job)
         if place != (queue.shard, rank):
-            if not self._park(queue, job, rank):
+            if not self._park(queue, job, rank, held):
                 return Deferred(ASK_AGAIN)
             if place is not None:
                 # Its shard is gone, since the limit was lowered.
@@ -215,7 +225,7 @@ class LimitsRule:
         step, _ = self._step(queue, view, job)
         return queue if step is Step.HOLDS else Deferred()
 
-    def _park(self, slots: Slots, job: Job, rank: int) -> bool:
+    def _park(self, slots: Slots, job: Job, rank: int, held: bytes | None) -> bool:
         """Park the job; whether it waits now."""
         waits_for = wait_for(slots, rank)
         limit = slots.limit
@@ -226,6 +236,7 @@ class LimitsRule:
             actor=self.worker,
             waits_for=waits_for,
             reason=is_full,
+            slot_shards=held,
         )
         result = make_transition(self.jobs, job, build)
         if isinstance(result, Applied):

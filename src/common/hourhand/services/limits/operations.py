@@ -157,7 +157,9 @@ class LimitService:
         declared = self._require(name)
         _require_numbers(declared, changes)
         ids = tuple(one.id for one in self._declared().values())
-        after, has_changed = self._write(lambda known: known.changed(declared.id, changes, ids))
+        after, has_changed = self._write(
+            declared, lambda known: known.changed(declared.id, changes, ids)
+        )
         if has_changed:
             self._record_change(declared, after, str(changes), actor)
         override = after.limits.get(declared.id, LimitOverride())
@@ -175,7 +177,7 @@ class LimitService:
         """Remove all numbers that were set; those in the code apply again. See `change`."""
         declared = self._require(name)
         before = self.overrides.fresh().limits.get(declared.id, LimitOverride())
-        after, has_changed = self._write(lambda known: known.without(declared.id))
+        after, has_changed = self._write(declared, lambda known: known.without(declared.id))
         if has_changed:
             self._record_change(declared, after, "all numbers restored", actor)
         self.telemetry.info("The numbers of a limit were restored.", limit=name, caller=actor)
@@ -271,14 +273,24 @@ class LimitService:
             self.events.put_event(events_of_handler(handler), event)
 
     def _write(
-        self, change: Callable[[LimitOverrides], LimitOverrides]
+        self, declared: DeclaredLimit, change: Callable[[LimitOverrides], LimitOverrides]
     ) -> tuple[LimitOverrides, bool]:
-        """Change the record; return it as it stands, and whether it changed."""
+        """Change the record; return it as it stands, and whether it changed.
+
+        It notes the shards that are closed by it.
+        """
         for _ in range(MAX_LOST_RACES):
             before = self.overrides.fresh()
             after = change(before)
             if after is before:
                 return before, False
+            if isinstance(declared.limit, Concurrency):
+                shards, left = (
+                    known.limits.get(declared.id, LimitOverride()).most_shards(declared.number)
+                    for known in (before, after)
+                )
+                if left < shards:
+                    after = after.noting_shards(declared.id, shards, self.tables.clock.now())
             if self.control.write_overrides(after, previous=before.revision):
                 self.overrides.learn(after)
                 return after, True
@@ -292,11 +304,14 @@ class LimitService:
         clock = self.tables.clock
         deadline = clock.monotonic() + GRANT_SECONDS
         granted = 0
-        for slots in [one for digest in digests for one in self._shards(declared, digest)]:
+        for slots in [one for digest in digests for one in self._shards(declared, digest)[:1]]:
             more = 1
             while more and granted < GRANTED_AT_ONCE and clock.monotonic() < deadline:
-                more = self.queues.recheck(slots, across=True)
+                more = self.queues.recheck_all(slots)
                 granted += more
+            for closed in slots.shards[slots.open_shards :]:
+                if clock.monotonic() < deadline:
+                    self.queues.send_waiters(closed, GRANTED_AT_ONCE)
         return granted
 
     def _summary(self, declared: DeclaredLimit, overrides: LimitOverrides) -> LimitReport:
@@ -334,7 +349,8 @@ class LimitService:
     def _counted(self, report: LimitReport, tables: Sequence[Slots]) -> LimitReport:
         waiters = self._first_waiters(tables)
         holders = tuple(one for slots in tables for one in self._holders(slots))
-        counts = [self.tables.count_waiting(slots, MAX_COUNTED) for slots in tables]
+        # It counts those of all shards.
+        counts = [self.tables.count_waiting(s, MAX_COUNTED) for s in tables if s.shard == 0]
         return replace(
             report,
             running=len(holders),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hourhand.domain.jobs.job import Job
-from hourhand.domain.jobs.outbox import was_parked
+from hourhand.domain.jobs.outbox import waits_for_slot
 from hourhand.domain.limits.shards import unpack_shards
 from hourhand.domain.limits.slots import generation_ended, slot_ends
 from hourhand.ports.telemetry import Telemetry
@@ -32,7 +32,7 @@ class SlotRelease:
         A job that was parked is left to its outbox task. Raises nothing: the move stands. A slot
         that stays is found by a job that finds the limit full, and by the sweep's recheck.
         """
-        is_left = after.status.is_final and was_parked(after)
+        is_left = after.status.is_final and waits_for_slot(after)
         if is_left or not generation_ended(before, after):
             return
         try:

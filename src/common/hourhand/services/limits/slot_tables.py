@@ -5,7 +5,7 @@ Every method may raise `Unavailable`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -43,7 +43,6 @@ from hourhand.domain.limits.slots import (
     Drop,
     Replace,
     SlotsRecord,
-    generation_of,
     is_dead_holder,
     slot_number,
 )
@@ -77,6 +76,8 @@ class Slots:
     max: int
     """How many slots all shards have: as an override says, else as the code does."""
     shard: int = 0
+    closed_shards: int = 0
+    """How many shards it had before it was lowered: jobs may hold slots, and wait, in them."""
 
     @property
     def share(self) -> int:
@@ -108,8 +109,13 @@ class Slots:
 
     @property
     def shards(self) -> tuple[Slots, ...]:
-        """All shards of the limit."""
-        return tuple(self.at(shard) for shard in range(shard_count(self.max)))
+        """All shards of the limit, also those that were closed when it was lowered."""
+        return tuple(self.at(n) for n in range(max(self.open_shards, self.closed_shards)))
+
+    @property
+    def open_shards(self) -> int:
+        """How many shards the limit has by its present number."""
+        return shard_count(self.max)
 
     def at(self, shard: int) -> Slots:
         """Return one shard of the limit."""
@@ -155,7 +161,8 @@ class SlotTables:
             return None
         if limit.overlap is not None:
             return Slots(limit, declared, declared.max)
-        return Slots(limit, declared, self.overrides.max_of(limit, declared.max))
+        most = self.overrides.max_of(limit, declared.max)
+        return Slots(limit, declared, most, closed_shards=self.overrides.closed_shards(limit))
 
     def view(self, slots: Slots, waiters: int = WAITERS_READ) -> SlotsView:
         """Read the slots record and the first waiters: they are one query."""
@@ -166,16 +173,16 @@ class SlotTables:
         all_read = len(items) < limit or len(found) < len(items)
         return SlotsView(read_slots(found), read_waiters(found), all_read)
 
-    def find(self, slots: Slots, job: Job) -> Slots | None:
+    def find(self, slots: Slots, job: Job, first: Iterable[int]) -> Slots | None:
         """Return the shard in which ``job`` holds a slot of its own generation, if any does.
 
         It reads every shard, so it is asked only where a grant may have chosen any of them.
+        ``first``: where the slot is likely to be, also in a shard that this process does not know.
         """
         key = holder_key(job.id)
-        for shard in slots.shards:
-            number = self.view(shard, 0).record.holders.get(key)
-            if number is not None and generation_of(number) == job.generation:
-                return shard
+        for shard in dict.fromkeys((*first, *(one.shard for one in slots.shards))):
+            if self.view(slots.at(shard), 0).record.holds(key, job.generation):
+                return slots.at(shard)
         return None
 
     def fair_rank(self, slots: Slots, job: Job) -> int:

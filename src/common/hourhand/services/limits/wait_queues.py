@@ -7,8 +7,8 @@ the queue again after it freed them. So one of the two sees the other.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import partial
 
@@ -17,7 +17,7 @@ from hourhand.domain.jobs.job import TICK, Job, JobStatus
 from hourhand.domain.jobs.transitions import unpark
 from hourhand.domain.jobs.waiting import WaitKind, WaitsFor, holder_key
 from hourhand.domain.limits.job_limits import JobLimit
-from hourhand.domain.limits.shards import other_shard
+from hourhand.domain.limits.shards import other_shard, pack_shards, unpack_shards
 from hourhand.domain.limits.slots import (
     Drop,
     Replace,
@@ -28,6 +28,7 @@ from hourhand.domain.limits.slots import (
 )
 from hourhand.domain.limits.waiters import MAX_STRAY_RECORDS, Waiter, WaiterState, state_of
 from hourhand.domain.ticks.timings import Timings
+from hourhand.domain.times import ceil_seconds
 from hourhand.ports.queues import Queues
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.due import AT_ONCE, DueJobs, outgoing_of
@@ -39,6 +40,10 @@ A_SLOT_IS_FREE = "a slot is free"
 
 MAX_GRANTS = 50
 """How many waiters one call grants a slot; the sweep grants further ones."""
+
+
+Views = dict[int, SlotsView]
+"""Shards of one limit, as they were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,7 @@ class WaitQueues:
         if first is not None and self._hand_off(slots, ended, first):
             self.recheck(slots)
             return
-        if first is None and self._hand_to_other_shard(slots, ended):
+        if first is None and self._hand_to_other_shard(slots, view, ended):
             self.recheck(slots)
             return
         if may_stay and slots.concurrency.is_lazy and not view.waiters:
@@ -106,10 +111,11 @@ class WaitQueues:
         if place is not None:
             self.tables.delete_own_waiter(slots.at(place[0]), ended, place[1])
         is_sure = noted is not None and ended.status is JobStatus.RUNNING
-        if is_sure or len(slots.shards) == 1:
+        shards = {one.shard for one in slots.shards} | {noted or 0}
+        if is_sure or len(shards) == 1:
             self.release(slots.at(noted or 0), ended)
             return
-        for one in slots.shards:
+        for one in map(slots.at, sorted(shards)):
             if holds_until(self.tables.view(one, 0).record, ended):
                 self.release(one, ended)
             elif one.shard == noted or (place is not None and one.shard == place[0]):
@@ -122,40 +128,65 @@ class WaitQueues:
             self.release(one, job, may_stay=False)
         return bool(held)
 
-    def recheck(self, slots: Slots, me: Job | None = None, *, across: bool = False) -> int:
+    def recheck(self, slots: Slots, me: Job | None = None, others: Views | None = None) -> int:
         """Grant free slots to the first waiters, until none is free or no job waits.
 
         Returns how many were granted one. No message is sent to ``me``: its worker goes on at once.
-        ``across``: free slots of other shards are granted, too.
+        ``others``: other shards, as they were read. Their free slots are granted, too.
         """
+        others = others or {}
         granted = 0
         for _ in range(MAX_GRANTS):
-            first, view = self._first(slots, self.tables.view(slots), me)
+            first, view = self._first(slots, self.tables.view(slots), me, others)
             if first is None:
                 break
-            grant = self._grant(slots, view, first)
-            if grant is _Grant.FULL and across:
-                grant = self._grant_across(slots, first)
+            shard, grant = slots.shard, self._grant(slots, view, first)
+            if grant is _Grant.FULL:
+                shard, grant = self._grant_across(slots, first, others)
             if grant is _Grant.FULL:
                 break
             if grant is _Grant.GRANTED:
                 granted += 1
-                self._wake(slots, first, me)
+                self._wake(slots, first, me, shard)
         return granted
 
-    def send(self, job: Job) -> None:
-        """Send the message of a parked job: it holds its slot, or must be judged anew.
+    def recheck_all(self, slots: Slots) -> int:
+        """Recheck the queues of all shards, and grant free slots across them; see `recheck`."""
+        if len(slots.shards) == 1:
+            return self.recheck(slots.at(0))
+        views = {one.shard: self.tables.view(one, 1) for one in slots.shards}
+        granted = 0
+        for one in slots.shards:
+            del views[one.shard]
+            granted += self.recheck(one, others=views)
+            views[one.shard] = self.tables.view(one, 1)
+        return granted
+
+    def send(self, job: Job, shard: int = 0) -> None:
+        """Send the message of a parked job: it holds a slot in ``shard``, or must be judged anew.
 
         Its own item is not written, unless its entry was put off: the claim clears what it waits
         for. Raises nothing; the sweep sends what SQS did not accept.
         """
         now = self.tables.clock.now()
         if job.due_at is not None and job.due_at > now:
+            if self.due.pauses.is_paused(job.handler, now):
+                # The sweep, which put its entry off, takes it out of the queue.
+                return
             # A lost attempt must be found in a current bucket.
-            self.due.move(job, AT_ONCE, partial(unpark, reason=A_SLOT_IS_FREE), TICK)
+            shards = {**unpack_shards(job.slot_shards), **_granted(job, shard)}
+            move = partial(unpark, reason=A_SLOT_IS_FREE, slot_shards=pack_shards(shards))
+            self.due.move(job, AT_ONCE, move, TICK)
             return
         try:
-            [failure] = self.queues.send([outgoing_of(job, now, self.timings.delay_rounding)])
+            outgoing = outgoing_of(
+                job,
+                now,
+                self.timings.delay_rounding,
+                pauses_revision=self.due.pauses.revision,
+                slot_shard=shard,
+            )
+            [failure] = self.queues.send([outgoing])
         except Exception as error:  # noqa: BLE001 - the slot is granted, whatever this was
             failure = reason_of(error)
         if failure is not None:
@@ -168,36 +199,62 @@ class WaitQueues:
             return
         self.telemetry.count("slots_granted")
 
+    def send_waiters(self, slots: Slots, most: int) -> None:
+        """Send the first waiters of a shard that was closed: their workers move them to another.
+
+        Their messages come once all workers know the new number. The sweep sends the others.
+        """
+        now = self.tables.clock.now()
+        waiters = self.tables.view(slots, most).waiters
+        found = self.tables.jobs.get_many([waiter.job_id for waiter in waiters]) if waiters else {}
+        outgoing = [
+            outgoing_of(job, now, self.timings.delay_rounding)
+            for waiter in waiters
+            if (job := found.get(waiter.job_id)) is not None
+            and job.generation == waiter.generation
+            and self._is_parked(slots, job)
+            and (job.due_at is None or job.due_at <= now)
+        ]
+        delay = ceil_seconds(self.timings.control_cache)
+        self.queues.send([replace(each, delay_seconds=delay) for each in outgoing])
+
     def _first(
-        self, slots: Slots, view: SlotsView, me: Job | None = None
+        self, slots: Slots, view: SlotsView, me: Job | None = None, others: Views | None = None
     ) -> tuple[_First | None, SlotsView]:
         """Return the first waiter that can be granted a slot, and the view that shows it.
 
-        Records that are worth nothing are deleted on the way. A job that only a newer version
-        reads is passed over; raises `WrittenByNewer` if there is no other. A waiter that was
+        Records that are worth nothing are deleted on the way. A job that waits for something else
+        is passed over, and so is one that only a newer version reads; raises `WrittenByNewer` if
+        there is no other. The job of a paused handler gets no slot. A waiter that was
         granted a slot just now is left to the component that granted it, which sends its message:
-        if each that ends meanwhile sent it, too, one job would have a message of each.
+        if each that ends meanwhile sent it, too, one job would have a message of each. ``others``:
+        other shards, in which a waiter may hold its slot.
         """
-        passed: dict[str, WrittenByNewer] = {}
+        passed: set[str] = set()
+        newer: WrittenByNewer | None = None
         for _ in range(MAX_STRAY_RECORDS):
-            waiter = self._first_in_turn(view, passed)
+            records = {**_records(others or {}), slots.shard: view.record}
+            waiter = self._first_in_turn(view, records.values(), passed)
             if waiter is None and view.waiters and not view.all_read:
                 view = self.tables.view(slots, len(view.waiters) + len(view.record.holders))
-                waiter = self._first_in_turn(view, passed)
+                waiter = self._first_in_turn(view, records.values(), passed)
             if waiter is None:
-                if passed:
-                    raise next(iter(passed.values()))
+                if newer is not None:
+                    raise newer
                 return None, view
             try:
                 job = self.tables.jobs.get(waiter.job_id)
             except WrittenByNewer as error:
-                passed[waiter.holder] = error
+                passed.add(waiter.holder)
+                newer = error
                 continue
+            held = _shard_of(waiter, records)
             state = state_of(
                 waiter,
                 job,
                 is_parked=job is not None and self._is_parked(slots, job),
-                record=view.record,
+                is_paused=job is not None and self._is_paused(job, me),
+                holds=held is not None,
                 now=self.tables.clock.now(),
             )
             if job is None or state is WaiterState.STRAY:
@@ -207,23 +264,37 @@ class WaitQueues:
             elif state is WaiterState.ON_ITS_WAY:
                 # Its worker is about to park it, and rechecks the queue itself.
                 return None, view
+            elif state is WaiterState.ELSEWHERE:
+                passed.add(waiter.holder)
+                continue
             else:
-                # It holds its slot already; or it has expired, and its worker ends it.
-                self._wake(slots, _First(waiter, job), me)
+                # It holds its slot already; or it has expired or its handler is paused, and its
+                # worker settles that.
+                self._wake(slots, _First(waiter, job), me, held or 0)
             view = self.tables.view(slots)
         return None, view
 
-    def _first_in_turn(self, view: SlotsView, passed: Collection[str]) -> Waiter | None:
+    def _first_in_turn(
+        self, view: SlotsView, records: Collection[SlotsRecord], passed: Collection[str]
+    ) -> Waiter | None:
         now, within = self.tables.clock.now(), self.timings.stall_bound
         return next(
             (
                 waiter
                 for waiter in view.waiters
                 if waiter.holder not in passed
-                and not view.record.is_just_granted(waiter.holder, waiter.generation, now, within)
+                and not any(
+                    record.is_just_granted(waiter.holder, waiter.generation, now, within)
+                    for record in records
+                )
             ),
             None,
         )
+
+    def _is_paused(self, job: Job, me: Job | None) -> bool:
+        """Whether a waiter must not start now. The worker of ``me`` has just judged that."""
+        now = self.tables.clock.now()
+        return (me is None or job.id != me.id) and self.due.pauses.is_paused(job.handler, now)
 
     def _is_parked(self, slots: Slots, job: Job) -> bool:
         """Whether a waiter, maybe of another handler, is parked for this limit."""
@@ -236,10 +307,10 @@ class WaitQueues:
         """Give the slot of ``ended`` to a waiter of its shard, or of the shard ``queue``."""
         if not self.tables.hand_off(slots, ended, first.job, first.waiter.rank):
             return False
-        self._wake(queue or slots, first, None)
+        self._wake(queue or slots, first, None, slots.shard)
         return True
 
-    def _hand_to_other_shard(self, slots: Slots, ended: Job) -> bool:
+    def _hand_to_other_shard(self, slots: Slots, view: SlotsView, ended: Job) -> bool:
         """Give the slot of ``ended`` to a waiter of another shard, of which one is drawn."""
         drawn = other_shard(ended.id, ended.generation, slots.shard, slots.max)
         if slots.seats:
@@ -248,17 +319,18 @@ class WaitQueues:
         if drawn is None:
             return False
         queue = slots.at(drawn)
-        first, _ = self._first(queue, self.tables.view(queue))
+        first, _ = self._first(queue, self.tables.view(queue), None, {slots.shard: view})
         return first is not None and self._hand_off(slots, ended, first, queue)
 
-    def _grant_across(self, slots: Slots, first: _First) -> _Grant:
-        """Give the first waiter of a shard that is full a free slot of another one."""
-        for other in slots.shards:
-            view = self.tables.view(other, 1)
-            is_free = view.record.free(other.share) > 0 and not view.waiters
-            if other.shard != slots.shard and is_free:
-                return _Grant.of(self.tables.grant(other, view, first.job))
-        return _Grant.FULL
+    def _grant_across(self, slots: Slots, first: _First, others: Views) -> tuple[int, _Grant]:
+        """Give the first waiter of a shard that is full a free slot of another one, and name it."""
+        for shard, view in others.items():
+            other = slots.at(shard)
+            if view.record.free(other.share) > 0 and not view.waiters:
+                grant = _Grant.of(self.tables.grant(other, view, first.job))
+                others[shard] = self.tables.view(other, 1)
+                return shard, grant
+        return slots.shard, _Grant.FULL
 
     def _grant(self, slots: Slots, view: SlotsView, first: _First) -> _Grant:
         """Give the first waiter a free slot, or that of a dead holder."""
@@ -285,10 +357,10 @@ class WaitQueues:
         dead = self.tables.dead_among(slots, view.record, holders)
         return after_look_up(view.record, dead, share=slots.share, waits_behind=waits_behind)
 
-    def _wake(self, slots: Slots, first: _First, me: Job | None) -> None:
-        """Send a job that was granted a slot, then delete its waiter record."""
+    def _wake(self, slots: Slots, first: _First, me: Job | None, shard: int) -> None:
+        """Send a job that was granted a slot of ``shard``, then delete its waiter record."""
         if me is None or first.job.id != me.id:
-            self.send(first.job)
+            self.send(first.job, shard)
         self.tables.delete_waiter(slots, first.waiter)
 
 
@@ -301,6 +373,22 @@ def holds_until(record: SlotsRecord, ended: Job) -> bool:
     """Whether a job has a slot of the generation that ended, or of an older one."""
     number = record.holders.get(holder_key(ended.id))
     return number is not None and number <= last_number(ended.generation)
+
+
+def _records(views: Views) -> Mapping[int, SlotsRecord]:
+    return {shard: view.record for shard, view in views.items()}
+
+
+def _shard_of(waiter: Waiter, records: Mapping[int, SlotsRecord]) -> int | None:
+    """Return the shard in which a waiter holds a slot, among those that were read."""
+    held = (s for s, record in records.items() if record.holds(waiter.holder, waiter.generation))
+    return next(held, None)
+
+
+def _granted(job: Job, shard: int) -> Mapping[int, int]:
+    """Return by its limit's position the shard of a parked job's slot, if it is not the first."""
+    waits_for = job.waits_for
+    return {int(waits_for.limit): shard} if waits_for is not None and shard else {}
 
 
 def is_parked_for(limit: JobLimit, job: Job) -> bool:

@@ -19,6 +19,7 @@ from hourhand.domain.jobs.actions import (
     Finish,
     Hold,
     KeepPayload,
+    LeaveQueue,
     PutOff,
     Recheck,
     Recover,
@@ -76,7 +77,7 @@ class SweepCounts:
         name = type(action).__name__
         self.actions[name] = self.actions.get(name, 0) + 1
         is_parked = job.waits_for is not None and not isinstance(action, Wake)
-        is_held = isinstance(action, Hold | PutOff) or is_parked
+        is_held = isinstance(action, Hold | PutOff | LeaveQueue) or is_parked
         if job.status.is_waiting and job.due_at is not None and job.due_at <= now and not is_held:
             age = now - job.due_at
             self.oldest_due[job.queue] = max(age, self.oldest_due.get(job.queue, age))
@@ -283,6 +284,8 @@ class Sweep:
                         self.parking.wake(job, TICK)
                     case Recheck():
                         self._rechecks().recheck(job)
+                    case LeaveQueue():
+                        self.parking.leave_queue(job, TICK)
                     case PutOff(until):
                         self.parking.put_off(job, until, TICK)
         except Exception as error:  # noqa: BLE001 - one job must not hold up the others

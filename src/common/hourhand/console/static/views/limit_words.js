@@ -79,10 +79,16 @@ export function effectWords(limit, next, onFull) {
   if (kind === "rate") return "Jobs that have a start time keep it, until they are retimed. The others get theirs at the new rate.";
   if (next === 0) return pauseWords(onFull);
   if (running === null) return next < max ? LOWERED : "";
-  if (running > next) return `${count(running)} run now. ${LOWERED} No further one starts before fewer than ${count(next)} run.`;
+  if (running > next) return `${count(running)} run now. ${LOWERED} ${loweredWords(max, next)}`;
   const starting = Math.min(waiting, next - running);
   if (starting === 0) return "";
   return `${counted(starting, "waiting job")} may start: up to 1,000 at once, the others by the sweep.`;
+}
+
+/** Return when further jobs start: a limit above 20 is kept in parts of 20, each of which starts jobs for itself. */
+function loweredWords(max, next) {
+  if (max <= 20) return `No further one starts before fewer than ${count(next)} run.`;
+  return `Further ones may start before fewer than ${count(next)} run, but never more run than now.`;
 }
 
 const LOWERED = "Jobs that run go on.";

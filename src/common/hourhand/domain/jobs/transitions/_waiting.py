@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from hourhand.domain.jobs.conditions import Absent, Is
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
@@ -20,13 +22,14 @@ def park(
     waits_for: WaitsFor,
     reason: str,
     entry: Entry | None = None,
+    slot_shards: bytes | None = None,
 ) -> Transition:
     """The job may not start now, whatever the time: it waits without a message.
 
     Its state and generation stay, so a message that is left of it may still start it later.
     ``entry``: its new place in the index, where the old one is about to be read too seldom. It
     names when the job was last sent: a copy of the write that arrives late must not park a job
-    that was woken since.
+    that was woken since. ``slot_shards``: in which shards it holds slots of other limits meanwhile.
     """
     sent_at = job.enqueued_at
     move = Transition(
@@ -39,19 +42,26 @@ def park(
             if sent_at is None
             else Is("enqueued_at", sent_at),
         },
-        sets={"waits_for": waits_for, "enqueued_at": now},
+        sets={"waits_for": waits_for, "enqueued_at": now, **_noted(slot_shards)},
         entry=entry,
     )
     return recording(move, job, make_event(job, EventKind.PARKED, now, job.status, actor, reason))
 
 
 def unpark(
-    job: Job, *, now: datetime, actor: str, entry: Entry | None, sends_now: bool, reason: str
+    job: Job,
+    *,
+    now: datetime,
+    actor: str,
+    entry: Entry | None,
+    sends_now: bool,
+    reason: str,
+    slot_shards: bytes | None = None,
 ) -> Transition:
     """What the parked job waited for is there: it is sent again, if it is due soon.
 
     It names when the job was parked: a copy of the write that arrives late must not wake a job
-    that was parked anew.
+    that was parked anew. ``slot_shards``: in which shards it was granted slots.
     """
     status = JobStatus.ENQUEUED if sends_now else JobStatus.PENDING
     move = Transition(
@@ -63,7 +73,15 @@ def unpark(
             "generation": same_generation(job),
             "parked_as_read": Is("enqueued_at", job.enqueued_at),
         },
-        sets={"waits_for": None, "enqueued_at": now if sends_now else None},
+        sets={
+            "waits_for": None,
+            "enqueued_at": now if sends_now else None,
+            **_noted(slot_shards),
+        },
         entry=entry,
     )
     return recording(move, job, make_event(job, EventKind.ENQUEUED, now, status, actor, reason))
+
+
+def _noted(slot_shards: bytes | None) -> Mapping[str, Any]:
+    return {} if slot_shards is None else {"slot_shards": slot_shards}

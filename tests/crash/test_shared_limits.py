@@ -1,0 +1,190 @@
+"""A limit that two handlers share, one of which is paused: the other one goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from hourhand.domain.jobs.job import EventKind, Job, JobStatus
+from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.limits.overrides import LimitChanges
+from hourhand.memory import MemoryHandlerDirectory
+from hourhand.ports.handler_directory import HandlerInfo
+from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.services.jobs.due import outgoing_of
+from hourhand.services.jobs.execution import Candidate, Deferred
+from hourhand.services.limits.limits_rule import LimitsRule
+from tests.world.limits import holders, waiters
+from tests.world.runs import succeed
+from tests.world.world import World
+
+SHARED = Concurrency(1, name="shared")
+BEATS = 30
+"""Seconds between two heartbeats."""
+
+
+def sharing(*of_greet: Concurrency) -> World:
+    """Return a world whose handlers ``greet`` and ``other`` share a limit of one."""
+    return World(
+        handlers=(
+            HandlerInfo(name="greet", limits=(*of_greet, SHARED)),
+            HandlerInfo(name="other", limits=(SHARED,)),
+        )
+    )
+
+
+def while_it_runs(world: World, look: Callable[[Callable[[int], None]], object]) -> None:
+    """Work off the first message, and call ``look`` in its handler with what lets time pass."""
+    first = world.receive()[0]
+
+    def behave(job: Job, pulse: Pulse) -> Finished:
+        def pass_minutes(number: int) -> None:
+            for _ in range(number * 60 // BEATS):
+                world.advance(BEATS)
+                pulse.beat(None)
+                world.tick()
+
+        look(pass_minutes)
+        return succeed(job, pulse)
+
+    world.handle(first, behave)
+
+
+def park(world: World, name: str, handler: str) -> None:
+    """Submit a job, which finds the limit full."""
+    world.advance(1)
+    world.submit(id=name, handler=handler)
+    world.deliver()
+    assert world.job(name).waits_for is not None
+
+
+def test_a_job_of_a_paused_handler_is_granted_no_slot_and_the_next_one_is() -> None:
+    world = sharing()
+    world.submit(id="runs", handler="other")
+
+    def look(_: Callable[[int], None]) -> None:
+        park(world, "paused", "greet")
+        park(world, "next", "other")
+        world.pause_handler()
+        world.advance(31)
+
+    while_it_runs(world, look)
+    assert list(holders(world)) == ["next"]
+    world.deliver()
+    assert world.job("next").status is JobStatus.SUCCEEDED
+    assert world.job("paused").status is JobStatus.PENDING
+    assert waiters(world) == []
+    world.resume_handler()
+    world.settle()
+    assert world.job("paused").status is JobStatus.SUCCEEDED
+
+
+def test_a_job_that_was_granted_a_slot_before_its_handler_was_paused_gives_it_back() -> None:
+    world = sharing()
+    world.submit(id="runs", handler="other")
+
+    def look(_: Callable[[int], None]) -> None:
+        park(world, "paused", "greet")
+        park(world, "next", "other")
+
+    while_it_runs(world, look)
+    assert list(holders(world)) == ["paused"]
+    world.pause_handler()
+    world.advance(31)
+    world.deliver()
+    assert list(holders(world)) == ["next"]
+    world.deliver()
+    assert world.job("next").status is JobStatus.SUCCEEDED
+    last = world.job("paused").history[-1]
+    assert (last.kind, last.reason) == (EventKind.PARKED, "the handler is paused")
+
+
+def test_the_sweep_takes_a_job_of_a_paused_handler_out_of_the_queues_of_its_limits() -> None:
+    wide = Concurrency(1, name="wide", key="payload.wide")
+    world = World(
+        handlers=(
+            HandlerInfo(name="greet", limits=(wide, SHARED)),
+            HandlerInfo(name="other", limits=(wide,)),
+            HandlerInfo(name="third", limits=(SHARED,)),
+        )
+    )
+    world.submit(id="runs", handler="third")
+
+    def look(pass_minutes: Callable[[int], None]) -> None:
+        park(world, "holds-wide", "greet")
+        assert set(holders(world)) == {"runs", "holds-wide"}
+        park(world, "next", "other")
+        world.pause_handler()
+        pass_minutes(3)
+        world.deliver()
+        assert world.job("next").status is JobStatus.SUCCEEDED
+        assert waiters(world) == []
+
+    while_it_runs(world, look)
+    world.resume_handler()
+    world.settle()
+    assert world.job("holds-wide").status is JobStatus.SUCCEEDED
+
+
+def test_a_worker_that_died_with_a_slot_keeps_it_for_no_pause() -> None:
+    world = sharing()
+    world.submit(id="paused")
+    [delivery] = world.receive()
+    assert world.worker.execution.admit(Candidate(delivery, world.store)) is None
+    assert list(holders(world)) == ["paused"]
+    world.queues.hide(delivery, 0)
+    world.pause_handler()
+    world.advance(31)
+    world.deliver()
+    world.submit(id="next", handler="other")
+    world.deliver()
+    assert world.job("next").status is JobStatus.SUCCEEDED
+
+
+def test_a_job_that_waits_for_something_else_does_not_stop_the_queue(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = sharing()
+    world.submit(id="runs", handler="other")
+
+    def look(_: Callable[[int], None]) -> None:
+        world.advance(1)
+        world.submit(id="paused")
+        with monkeypatch.context() as patched:
+            # Its worker dies between the waiter record and the park.
+            patched.setattr(LimitsRule, "_wait_in", lambda *_: Deferred())
+            world.deliver()
+        assert len(waiters(world)) == 1
+        park(world, "next", "other")
+        world.pause_handler()
+        job, rounding = world.job("paused"), world.timings.delay_rounding
+        world.queues.send([outgoing_of(job, world.clock.now(), rounding, pauses_revision=1)])
+        world.deliver()
+        assert (waits := world.job("paused").waits_for) is not None
+        assert waits.is_pause
+
+    while_it_runs(world, look)
+    world.deliver()
+    assert world.job("next").status is JobStatus.SUCCEEDED
+
+
+def test_a_limit_that_changed_its_place_is_not_stopped_by_jobs_of_its_old_place() -> None:
+    other = Concurrency(5, name="wide")
+    world = sharing(other)
+    world.submit(id="runs", handler="other")
+
+    def look(_: Callable[[int], None]) -> None:
+        park(world, "moved", "greet")
+        park(world, "next", "other")
+        world.handlers = MemoryHandlerDirectory(
+            HandlerInfo(name="greet", limits=(SHARED, other)),
+            HandlerInfo(name="other", limits=(SHARED,)),
+        )
+        newer = world.process().api
+        newer.limits.change("shared", LimitChanges(sets_max=True, max=2), "caller")
+        assert set(holders(world)) == {"runs", "next"}
+
+    while_it_runs(world, look)
+    world.settle()
+    assert world.job("moved").status is JobStatus.SUCCEEDED
