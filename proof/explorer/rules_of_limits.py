@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
-from hourhand.domain.jobs.waiting import WaitKind, holder_key
+from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.limits.declarations import Concurrency, Holds, Limit, Rate
 from hourhand.domain.limits.job_limits import (
     JobLimit,
@@ -57,7 +57,7 @@ def judge_order(
     ``stood``: the jobs that were parked before anything began. A component that read the queue
     earlier than another job parked may miss that job, but none of these. ``jobs``: as they are.
     """
-    by_key = {holder_key(job.id): job for job in jobs}
+    by_key = {job.id: job for job in jobs}
     for key, item in after.items():
         if key.kind is not SideItemKind.SLOTS or item == before.get(key):
             continue
@@ -66,8 +66,8 @@ def judge_order(
             waiter
             for waiter in _waiters(before, key.partition)
             if waiter.job_id in stood
-            and waiter.holder not in record.holders
-            and _waits(by_key.get(waiter.holder), waiter)
+            and waiter.job_id not in record.holders
+            and _waits(by_key.get(waiter.job_id), waiter)
         ]
         for holder in _holders(item).keys() - record.holders.keys():
             job = by_key[holder]
@@ -86,7 +86,7 @@ def judge_runs(jobs: Sequence[Job], items: Items, declared: Sequence[Limit]) -> 
         for limit in _limits_of(job, declared):
             if not isinstance(limit.limit, Concurrency):
                 continue
-            numbers = (held.get(holder_key(job.id)) for held in _shards(limit, items))
+            numbers = (held.get(job.id) for held in _shards(limit, items))
             if not any(number and generation_of(number) == job.generation for number in numbers):
                 yield f"job {job.id} runs, and holds no slot of {limit.name}"
 
@@ -97,7 +97,7 @@ def slots_left(jobs: Sequence[Job], items: Items, declared: Sequence[Limit]) -> 
     A dead holder may stay in a lazy limit without waiters, and nowhere else. No job waits while a
     slot is free.
     """
-    by_key = {holder_key(job.id): job for job in jobs}
+    by_key = {job.id: job for job in jobs}
     waiting = {
         limit.digest16
         for job in jobs

@@ -279,7 +279,7 @@ def test_a_query_reads_the_first_items_of_one_partition_in_order(
     side_item_store: SideItemStore,
 ) -> None:
     partition, other = f"l.{new_id()}.0", f"l.{new_id()}.0"
-    sorts = ["G", *(f"t.{n:03d}" for n in range(2)), *(f"w.{n:013d}.j" for n in range(4)), "z.d"]
+    sorts = ["G", *(f"t.{n:03d}" for n in range(2)), *(f"w.{n:013d}.j" for n in range(4))]
     for sort in reversed(sorts):
         put(side_item_store, SideKey(partition, sort), g=1)
     put(side_item_store, SideKey(other, "w.0000000000000.other"), g=1)

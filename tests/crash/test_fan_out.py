@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
+from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.limits.overrides import LimitChanges
 from hourhand.domain.ticks.buckets import ShardMap, ShardMapVersion, bucket_of
 from hourhand.memory import START
 from hourhand.testing import Faults
 from tests.world.checks import assert_nothing_is_out_of_sight, check_world
+from tests.world.limits import limited
 from tests.world.world import World
 
 SHARDS = ShardMap((ShardMapVersion(0, 8),))
@@ -122,3 +126,30 @@ def test_no_job_of_a_shard_that_nobody_swept_is_passed_by() -> None:
     world.invoker.accepts = False
     world.settle(minutes=90)
     check_world(world)
+
+
+def test_further_invocations_read_every_open_bucket_after_a_change_of_limits() -> None:
+    world = limited(Concurrency(1, key="tenant"), shard_map=SHARDS, fan_out_entries=1)
+    change = partial(world.api.limits.change, "greet.1", actor="operator")
+    change(changes=LimitChanges(sets_max=True, max=0))
+    world.advance(31)
+    for number in range(20):
+        world.submit(tenant=f"tenant-{number}")
+    world.deliver()
+
+    def tick() -> None:
+        world.invoker.invoked.clear()
+        world.tick()
+        for invocation in world.invoker.invoked:
+            world.scheduler.scheduling.sweep_shards(
+                invocation.shards, invocation.epoch, invocation.tick_at, "further", lambda: 55.0
+            )
+
+    for _ in range(127):
+        world.advance(60)
+        tick()
+    change(changes=LimitChanges(sets_max=True, max=None))
+    assert not world.queues.messages()
+    tick()
+    assert world.invoker.invoked
+    assert len(world.queues.messages()) == 20

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.limits.overrides import LimitChanges
 from hourhand.domain.side_items import SideItem, SideItemKind
 from hourhand.memory import MemoryHandlerDirectory
+from hourhand.ports.control_store import LimitsSeen
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.limits import rechecks as module
@@ -149,20 +153,206 @@ def test_a_waiter_of_half_a_day_moves_its_entry_and_is_granted_as_ever() -> None
     assert world.job(waiting).status is JobStatus.SUCCEEDED
 
 
-def test_a_sweep_rechecks_a_bounded_number_of_queues(monkeypatch: pytest.MonkeyPatch) -> None:
+def pause(world: World, keys: Sequence[str] = ()) -> None:
+    """Set the number of the limit to 0, or that of some of its keys."""
+    changes = LimitChanges(sets_max=not keys, max=0, keys=dict.fromkeys(keys, 0))
+    world.api.limits.change("greet.1", changes, "operator")
+    world.advance(world.timings.control_cache.total_seconds() + 1)
+
+
+def resume(world: World) -> int:
+    """Restore the number of the limit; return how many jobs it granted a slot at once."""
+    changes = LimitChanges(sets_max=True, max=None)
+    return world.api.limits.change("greet.1", changes, "operator")[1]
+
+
+def minutes_until_all_ran(world: World, most: int = 60) -> int:
+    for minute in range(1, most + 1):
+        world.minute()
+        if not world.unfinished():
+            return minute
+    return 0
+
+
+def test_queues_that_stay_full_do_not_keep_the_sweep_from_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(module, "MAX_QUEUES", 1)
     world = limited(Concurrency(1, key="tenant"))
-    for tenant in ("a", "b"):
-        world.submit(id=f"first-{tenant}", tenant=tenant)
-    for delivery in world.receive():
-        with pytest.raises(HandlerKilled):
-            world.handle(delivery, kill_process)
-    for tenant in ("a", "b"):
+    pause(world)
+    for tenant in "abcdefgh":
         world.submit(id=f"waits-{tenant}", tenant=tenant)
     world.deliver()
-    world.advance(MINUTE)
+    pause(world, keys="abcdefg")
+    assert resume(world) == 0
+    for _ in range(60):
+        world.minute()
+    assert [job.id for job in world.unfinished()] == [f"waits-{tenant}" for tenant in "abcdefg"]
+
+
+def test_what_a_sweep_rechecks_grows_much_less_than_the_number_of_queues(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MAX_QUEUES", 4)
+    world = limited(Concurrency(1, key="tenant"))
+    pause(world)
+    jobs = [world.submit(tenant=f"tenant-{n}") for n in range(100)]
+    world.deliver()
+    drawn = []
+    for _ in range(2):
+        world.advance(MINUTE)
+        rechecks = world.scheduler.scheduling.new_rechecks()
+        for job in jobs:
+            assert rechecks.recheck(world.job(job)) is None
+        drawn.append(set(rechecks._seen))
+        assert len(jobs) - rechecks.left == len(rechecks._seen)
+        assert 4 <= len(rechecks._seen) <= 30
+    assert drawn[0] != drawn[1]
+    assert world.telemetry.total("rechecks_left") > 140
+
+
+@pytest.mark.parametrize("hours", [2, 14])
+def test_jobs_with_keys_that_waited_long_run_soon_after_a_resume(hours: int) -> None:
+    world = limited(Concurrency(1, key="tenant"))
+    pause(world)
+    for tenant in "abc":
+        world.submit(tenant=tenant)
+    world.deliver()
+    for _ in range(60 * hours):
+        world.minute()
+    assert len(world.unfinished()) == 3
+    assert resume(world) == 0, "which keys wait is not known"
+    assert minutes_until_all_ran(world) == 1
+
+
+@pytest.mark.parametrize("hours", [3, 14])
+def test_jobs_that_waited_long_for_a_limit_run_soon_after_it_was_removed(hours: int) -> None:
+    world = limited(Concurrency(1))
+    pause(world)
+    for _ in range(3):
+        world.submit()
+    world.deliver()
+    for _ in range(60 * hours):
+        world.minute()
+    world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet"))
+    process = world.process()
+    world.scheduler, world.worker = process.scheduler, process.worker
+    assert minutes_until_all_ran(world) == 1
+
+
+def limits_seen(world: World) -> LimitsSeen:
+    record = world.control.read_tick()
+    assert record is not None
+    assert record.limits is not None
+    return record.limits
+
+
+def test_a_change_is_followed_up_until_every_worker_knows_it_and_all_was_rechecked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = limited(Concurrency(1, key="tenant"))
     world.tick()
-    assert world.telemetry.total("rechecks_left") == 1
+    first = limits_seen(world)
+    assert first.changed_at == world.clock.now()
+    settling = world.scheduler.scheduling.changed_limits.settling
+    world.advance(settling.total_seconds() - 1)
+    world.tick()
+    assert limits_seen(world) == first
+    world.advance(1)
+    world.tick(seconds_left=0)
+    assert limits_seen(world) == first, "that tick was cut short"
+    world.tick()
+    assert limits_seen(world) == LimitsSeen(first.fingerprint)
+    pause(world)
+    world.tick()
+    assert limits_seen(world).changed_at == world.clock.now()
+    monkeypatch.setattr(module, "MAX_QUEUES", 1)
+    for tenant in "abcdefgh":
+        world.submit(tenant=tenant)
+    world.deliver()
+    for _ in range(60):
+        world.minute()
+        assert limits_seen(world).changed_at is not None, "some queues are always left"
+    world.minute()
+    assert limits_seen(world).changed_at is None
+
+
+def test_without_limits_a_tick_reads_no_numbers_of_limits() -> None:
+    world = World()
+    faults = Faults()
+    world.tick(world.process(faults).scheduler)
+    assert "read_overrides" not in [call.method for call in faults.calls]
+    assert limits_seen(world) == LimitsSeen("")
+
+
+def granted_behind_a_backlog(jobs: int) -> World:
+    """Return a world in which so many jobs have slots, and no worker has time for them."""
+    world = limited(Concurrency(jobs))
+    world.tick()
+    for n in range(jobs):
+        world.submit(id=f"first-{n}")
+    firsts = world.receive()
+    for n in range(jobs):
+        world.submit(id=f"waits-{n}")
+    seconds = world.receive()
+
+    def behave(job: Job, pulse: Pulse) -> Finished:
+        if firsts:
+            world.handle(firsts.pop(), behave)
+        else:
+            for delivery in seconds:
+                world.handle(delivery)
+        return succeed(job, pulse)
+
+    world.handle(firsts.pop(), behave)
+    assert len(world.queues.messages()) == jobs
+    assert len(world.unfinished()) == jobs
+    return world
+
+
+def test_granted_jobs_behind_a_backlog_get_at_most_two_messages() -> None:
+    world = granted_behind_a_backlog(5)
+    for _ in range(25):
+        world.advance(MINUTE)
+        world.tick()
+    assert len(world.queues.messages()) == 5, "the queue explains that they wait"
+    for _ in range(20):
+        world.advance(MINUTE)
+        world.tick()
+    assert len(world.queues.messages()) == 10, "none is explained for ever"
+    world.settle()
+
+
+def test_granted_jobs_that_lost_their_messages_are_sent_together_and_once() -> None:
+    world = granted_behind_a_backlog(5)
+    purge(world)
+    world.advance(MINUTE / 2)
+    world.submit(id="ahead")
+    faults = Faults()
+    for _ in range(20):
+        world.advance(MINUTE)
+        world.tick(world.process(faults).scheduler)
+    sent = [call for call in faults.calls if (call.port, call.method) == ("queues", "send")]
+    assert len(sent) == 1
+    assert len(world.queues.messages()) == 1 + 5
+    kinds = [event.kind for event in world.job("waits-0").history]
+    assert kinds.count(EventKind.DISPATCHED_AGAIN) == 1
+    world.settle()
+
+
+def test_a_waiter_of_a_limit_that_is_gone_gets_one_message_in_a_backlog() -> None:
+    world = limited(Concurrency(1))
+    pause(world)
+    for _ in range(5):
+        world.submit()
+    world.deliver()
+    world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet"))
+    process = world.process()
+    world.scheduler, world.worker = process.scheduler, process.worker
+    for _ in range(25):
+        world.advance(MINUTE)
+        world.tick()
+    assert len(world.queues.messages()) == 5
     world.settle()
 
 

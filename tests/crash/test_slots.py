@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -356,23 +357,18 @@ def test_a_rate_beside_a_limit_takes_no_slot_of_its_own() -> None:
     assert sorted(kinds) == [SideItemKind.RATE, SideItemKind.SLOTS]
 
 
-def test_a_holder_whose_record_is_missing_counts_as_alive() -> None:
-    world = limited(Concurrency(2))
-    for name in ("x" * 100, "short"):
-        world.submit(id=name)
-        world.deliver()
-    for key in list(world.side_items.items()):
-        if key.kind is SideItemKind.HOLDER:
-            world.side_items._items.pop(key)
-            world.side_items._order.remove((key.partition, key.sort))
-    jobs = [world.submit() for _ in range(2)]
-    one, other = world.receive()
-    world.handle(one, let_others_wait(world, [other], lambda: None))
-    # The slot of the job that is known to have ended is free, and the other one is not.
-    assert world.job(jobs[0]).status is JobStatus.SUCCEEDED
-    assert len(holders(world)) == 2
-    world.deliver()
-    assert world.job(jobs[1]).status is JobStatus.SUCCEEDED
+def test_jobs_with_ids_of_any_length_leave_nothing_beside_the_slots() -> None:
+    world = limited(Concurrency(3))
+    for job_id in ("x" * 100, str(UUID(int=7)), "short"):
+        world.submit(id=job_id)
+    one, *others = world.receive()
+
+    def look() -> None:
+        assert len(holders(world)) == 1
+
+    world.handle(one, let_others_wait(world, others, look))
+    assert [key.kind for key in world.side_items.items()] == [SideItemKind.SLOTS]
+    assert holders(world) == {}
 
 
 # --- generations ---

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from hourhand.domain.jobs.job import Job, JobStatus
-from hourhand.domain.jobs.waiting import holder_key
 from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
 from hourhand.domain.limits.rates import PAID_FOR
 from hourhand.domain.side_items import SideItemKind
@@ -83,7 +82,7 @@ def check_limits(world: World) -> None:
         elif not limit.path.divides:
             assert world.most_running <= limit.max, f"{world.most_running} jobs ran at once"
     assert world.side_kinds(SideItemKind.WAITER) == [], "a waiter record is left"
-    alive = {holder_key(j.id) for j in world.store.jobs().values() if not j.status.is_final}
+    alive = {j.id for j in world.store.jobs().values() if not j.status.is_final}
     assert not alive & world.holders(), "a job that waits holds a slot"
 
 

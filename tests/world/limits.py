@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hourhand.domain.jobs.job import Job, JobStatus
-from hourhand.domain.jobs.waiting import holder_key
 from hourhand.domain.limits.declarations import Limit
 from hourhand.domain.limits.slots import generation_of
 from hourhand.domain.side_items import SideItemKind
@@ -39,9 +38,9 @@ def waiters(world: World) -> list[str]:
 
 def live_holders(world: World) -> set[str]:
     """Return the holders whose jobs have not ended."""
-    jobs = {holder_key(job.id): job for job in world.store.jobs().values()}
-    held = {key for key in holders(world) if key in jobs}
-    return {key for key in held if not jobs[key].status.is_final}
+    jobs = world.store.jobs()
+    held = {job_id for job_id in holders(world) if job_id in jobs}
+    return {job_id for job_id in held if not jobs[job_id].status.is_final}
 
 
 def running(world: World) -> list[str]:

@@ -108,7 +108,7 @@ def drop_holder(world: World, job_id: str) -> None:
 def put_seated(world: World, job: Job, seat: int) -> None:
     """Put the waiter record of a job in a seat of the schedule's group."""
     assert job.overlap is not None
-    waiter = Waiter(rank_in_group(job, job.overlap), job.id, job.generation, job.id, seat)
+    waiter = Waiter(rank_in_group(job, job.overlap), job.id, job.generation, seat)
     keep_until = world.clock.now() + timedelta(days=90)
     world.side_items.write_item(put_seat(PARTITION, seat, waiter, None, keep_until))
 

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from bench.item_size import BUDGET_BYTES, item_size_bytes
 from hourhand.aws.side_item_store import DynamoSideItemStore, write_arguments
 from hourhand.aws.table_schema import EXPIRY, JOBS
+from hourhand.domain.limits.shards import SLOTS_A_SHARD
+from hourhand.domain.limits.slot_writes import (
+    MAX_LABEL_BYTES,
+    Holder,
+    create,
+    limit_partition,
+    take,
+)
+from hourhand.domain.limits.slots import slot_number
 from hourhand.domain.side_items import NOT_VALUES, Clause, SideItem, SideItemUpdate, SideKey
+from hourhand.domain.times import to_ms
 from hourhand.memory import START
 from tests.unit.aws.conftest import Installation
 
@@ -55,3 +67,24 @@ def test_a_clause_of_another_kind_is_a_mistake() -> None:
 
 def test_no_value_has_the_name_of_a_key_of_the_table_or_of_an_index() -> None:
     assert {*(key.attribute for key in JOBS.keys), EXPIRY, "v"} == NOT_VALUES
+
+
+def test_a_record_of_twenty_holders_that_are_uuids_is_one_write_unit(
+    installation: Installation,
+) -> None:
+    client, table = installation.dynamodb, installation.settings.jobs_table
+    store = DynamoSideItemStore(client, table)
+    partition = limit_partition("d" * 16, 49)
+    label = "x" * (MAX_LABEL_BYTES + 1)
+    for number in range(SLOTS_A_SHARD):
+        holder = Holder(str(UUID(int=number)), 99, slot_number(99, START))
+        write = take(partition, holder, SLOTS_A_SHARD, START)
+        if number == 0:
+            write = create(partition, holder, label, START)
+        assert store.write_item(write).is_applied
+    rank = SideItemUpdate(key=SideKey(partition, "G"), sets={"vt": to_ms(START)})
+    assert store.write_item(rank).is_applied
+    key: dict[str, Any] = {"p": {"S": partition}, "s": {"S": "G"}}
+    item = client.get_item(TableName=table, Key=key)["Item"]
+    assert len(item["h"]["M"]) == SLOTS_A_SHARD
+    assert item_size_bytes(item) < BUDGET_BYTES

@@ -19,7 +19,6 @@ END = from_ms(0)
         ("l.digest.0", "G", SideItemKind.SLOTS),
         ("l.digest.0", "w.0000000000001.job-1", SideItemKind.WAITER),
         ("l.digest.0", "t.001", SideItemKind.WAITER),
-        ("l.digest.0", "z.digest", SideItemKind.HOLDER),
         ("l.digest.f", "G", SideItemKind.FAIR_SHARE),
         ("m.digest.0", "M", SideItemKind.RATE),
         ("n.digest", "N", SideItemKind.UNIQUE_KEY),

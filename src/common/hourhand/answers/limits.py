@@ -54,7 +54,8 @@ class ChangedLimit(Limit):
     """A limit whose numbers were changed."""
 
     granted: Annotated[
-        int, "How many waiting jobs got a slot at once, at most 1,000. The sweep grants others."
+        int,
+        "How many waiting jobs got a slot at once, at most 1,000. The next sweeps grant others.",
     ]
 
 

@@ -40,9 +40,8 @@ UNIQUE_KEY_SORT = "N"
 DEBOUNCE_SORT = "B"
 WAITER_PREFIX = "w."
 SEAT_PREFIX = "t."
-HOLDER_PREFIX = "z."
 """The sort keys of side items, or their beginnings. In a partition of a limit they sort as
-slots record, seats, waiters, holders."""
+slots record, seats, waiters."""
 
 NOT_VALUES = frozenset("psbklcdvx")
 """Attributes of a stored item that are no values: the keys of the jobs table and of its indexes,
@@ -55,7 +54,6 @@ class SideItemKind(StrEnum):
     """What a side item can be; its layout has a version of its own."""
 
     SLOTS = "slots record"
-    HOLDER = "holder record"
     WAITER = "waiter record"
     FAIR_SHARE = "fair share of a tenant"
     RATE = "rate limiter state"
@@ -85,8 +83,6 @@ class SideKey:
                 return SideItemKind.SLOTS
             if sort[:2] in {WAITER_PREFIX, SEAT_PREFIX}:
                 return SideItemKind.WAITER
-            if sort[:2] == HOLDER_PREFIX:
-                return SideItemKind.HOLDER
         elif (prefix, sort) == (RATE_PREFIX, RATE_SORT):
             return SideItemKind.RATE
         elif (prefix, sort) == (UNIQUE_KEY_PREFIX, UNIQUE_KEY_SORT):

@@ -37,12 +37,25 @@ class LeaseHeld:
     until: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class LimitsSeen:
+    """The limits as the sweep knows them: their declarations and their numbers.
+
+    ``changed_at``: when it first saw them so. ``None``: since then it has rechecked every job that
+    waits.
+    """
+
+    fingerprint: str
+    changed_at: datetime | None = None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TickRecord:
     """What the last tick found, for ``GET /stats`` and the dashboard.
 
-    ``sent``: what the last sweep that was whole has sent, if marks are left out. ``botocore``: the
-    version that the scheduler runs with, for ``hourhand doctor``; a store of AWS fills it in.
+    ``sent``: what the last sweep that was whole has sent, if marks are left out. ``limits``: those
+    that it knew. ``botocore``: the version that the scheduler runs with, for ``hourhand doctor``; a
+    store of AWS fills it in.
     """
 
     at: datetime
@@ -52,6 +65,7 @@ class TickRecord:
     open_buckets: int = 0
     skew_ms: int = 0
     sent: SentWindow | None = None
+    limits: LimitsSeen | None = None
     botocore: str = field(default="", compare=False)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hourhand.domain.jobs.job import TICK, Job
 from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.times import rfc3339
 from hourhand.settings import DispatchMode, LeaderMode, Settings
 from hourhand.wiring.adapters import Adapters
 
@@ -217,7 +218,11 @@ class Wiring:
     def holders_in_group(self, overlap: Overlap) -> Sequence[str]:
         """Return the ids of the jobs that hold the slots of a group, or held them last."""
         slots = self._slots_of_group(overlap)
-        return [job_id for shard in slots.shards for job_id in self.slot_tables.holders(shard)]
+        return [
+            job_id
+            for shard in slots.shards
+            for job_id in self.slot_tables.view(shard, 0).record.holders
+        ]
 
     def count_waiting(self, overlap: Overlap, most: int) -> int:
         """Count the jobs of a group that wait for a slot, up to ``most``."""
@@ -319,7 +324,9 @@ class Wiring:
         """Return what rechecks the wait queues of one sweep."""
         from hourhand.services.limits.rechecks import Rechecks
 
-        return Rechecks(self.job_limits, self.wait_queues, self.timings, self.adapters.telemetry)
+        adapters = self.adapters
+        turn = rfc3339(adapters.clock.now())
+        return Rechecks(self.job_limits, self.wait_queues, adapters.telemetry, turn)
 
     @cached_property
     def slot_release(self) -> SlotRelease:
@@ -527,6 +534,7 @@ class Wiring:
 
     @cached_property
     def scheduling(self) -> SchedulingService:
+        from hourhand.services.ticks.changed_limits import ChangedLimits
         from hourhand.services.ticks.clock_audit import ClockAudit
         from hourhand.services.ticks.dispatch import Dispatcher, InTurn
         from hourhand.services.ticks.ended_pauses import EndedPauses
@@ -559,6 +567,7 @@ class Wiring:
             ended_pauses=EndedPauses(
                 adapters.control, self.waiter_records, adapters.clock, timings, telemetry
             ),
+            changed_limits=ChangedLimits(adapters.handlers, self.overrides, timings),
             schedule_sweep=self.schedule_sweep,
             clock=adapters.clock,
             timings=timings,

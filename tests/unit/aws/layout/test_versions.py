@@ -118,7 +118,6 @@ def make_failure(stores: Stores) -> None:
 
 SIDE_KEYS = {
     Kind.SLOTS: SideKey("l.digest.0", "G"),
-    Kind.HOLDER: SideKey("l.digest.0", "z.digest"),
     Kind.WAITER: SideKey("l.digest.0", "w.0000000000001.job-1"),
     Kind.FAIR_SHARE: SideKey("l.digest.f", "tenant"),
     Kind.RATE: SideKey("m.digest.0", "M"),

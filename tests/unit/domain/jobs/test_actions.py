@@ -17,12 +17,14 @@ from hourhand.domain.jobs.actions import (
     KeepPayload,
     Leave,
     LeaveQueue,
+    OutOfQueue,
     PutOff,
     QueueView,
     Recheck,
     Recover,
     SweepContext,
     Wake,
+    after_recheck,
     needs_payload_renewal,
     next_action,
     redispatch_wait,
@@ -327,3 +329,47 @@ def test_the_jobs_of_a_paused_handler_are_held_and_then_woken(
     job: Job, pauses: HandlerPauses, action: Action
 ) -> None:
     assert decide_under(pauses, job) == action
+
+
+# --- parked jobs that stand in no wait queue ---
+
+PARKED_EVENT = make_event(kind=EventKind.PARKED, at=NOW, status=JobStatus.ENQUEUED)
+GRANTED = OutOfQueue(after(600), slot_shard=2)
+SENT = QueueView(1, oldest_sent_at=after(600))
+
+
+def a_waiter(sent_again_at: float | None = None) -> Job:
+    """Return a job that was parked at NOW, and maybe sent again since."""
+    waits_for = WaitsFor(WaitKind.SLOT, "0")
+    parked = a_sent_job(waits_for=waits_for, enqueued_at=NOW, history=(PARKED_EVENT,))
+    if sent_again_at is None:
+        return parked
+    at = after(sent_again_at)
+    again = make_event(kind=EventKind.DISPATCHED_AGAIN, at=at, status=JobStatus.ENQUEUED)
+    return replace(parked, enqueued_at=at, history=(PARKED_EVENT, again))
+
+
+@pytest.mark.parametrize(
+    ("job", "found", "seconds", "view", "action"),
+    [
+        (a_waiter(), GRANTED, 659, EMPTY, None),
+        (a_waiter(), GRANTED, 660, EMPTY, "message missed"),
+        (a_waiter(), GRANTED, 660, SENT, None),
+        (a_waiter(), GRANTED, 2399, SENT, None),
+        (a_waiter(), GRANTED, 2400, SENT, "waited too long"),
+        (a_waiter(sent_again_at=700), GRANTED, 799, EMPTY, None),
+        (a_waiter(sent_again_at=700), GRANTED, 800, EMPTY, "message missed"),
+        (a_waiter(), OutOfQueue(), 60, SENT, "is in no queue"),
+        (a_waiter(sent_again_at=700), OutOfQueue(), 1399, EMPTY, None),
+        (a_waiter(sent_again_at=700), OutOfQueue(), 1400, EMPTY, "message missed"),
+        (a_waiter(sent_again_at=700), OutOfQueue(), 1400, SENT, None),
+        (replace(a_waiter(), history=()), OutOfQueue(), 60, SENT, "is in no queue"),
+    ],
+)
+def test_a_job_that_has_left_its_queue_is_sent_by_the_rule_of_all_jobs(
+    job: Job, found: OutOfQueue, seconds: float, view: QueueView, action: str | None
+) -> None:
+    queues = dict.fromkeys(Priority, view)
+    judgement = SweepContext(after(seconds), after(seconds), TIMINGS, queues)
+    expected = Leave() if action is None else DispatchAgain(job.queue, action, found.slot_shard)
+    assert after_recheck(job, found, judgement) == expected

@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 
 from hourhand.domain.jobs.job import Job, JobStatus
-from hourhand.domain.jobs.waiting import holder_key
 from hourhand.domain.limits.declarations import Holds
 from hourhand.domain.limits.slots import (
     Drop,
@@ -59,13 +58,6 @@ def test_the_number_of_a_slot_holds_generation_and_second() -> None:
     assert last_number(7) == next_generation_number(7) - 1
     assert number <= last_number(7) < slot_number(8, after(-10_000))
     assert slot_number(6, after(10_000)) < number
-
-
-@pytest.mark.parametrize(("job_id", "is_own"), [("x" * 34, True), ("x" * 35, False)])
-def test_a_long_id_is_held_by_its_digest(job_id: str, is_own: bool) -> None:
-    key = holder_key(job_id)
-    assert (key == job_id) is is_own
-    assert len(key) <= 34
 
 
 FINAL = dict.fromkeys(("attempt", "job"), True)

@@ -69,7 +69,7 @@ def test_in_a_group_the_scheduled_time_ranks_and_what_cancels_others_the_other_w
 
 
 def test_a_waiter_does_not_rank_before_itself() -> None:
-    waiter = Waiter(5, "job-1", 1, "job-1")
+    waiter = Waiter(5, "job-1", 1)
     assert not waiter.ranks_before(6, "job-1")
     assert waiter.ranks_before(6, "job-2")
     assert waiter.ranks_before(5, "job-2")
@@ -107,7 +107,7 @@ def test_a_waiter_does_not_rank_before_itself() -> None:
 def test_a_waiter_record_is_worth_what_its_job_says(
     job: Job | None, how: dict[str, Any], state: WaiterState
 ) -> None:
-    waiter = Waiter(5, "job-1", 1, "job-1")
+    waiter = Waiter(5, "job-1", 1)
     found = state_of(
         waiter,
         job,

@@ -80,7 +80,6 @@ class Kind(StrEnum):
     PAUSES = "pauses of handlers"
     OVERRIDES = "overrides of limits"
     SLOTS = SideItemKind.SLOTS.value
-    HOLDER = SideItemKind.HOLDER.value
     WAITER = SideItemKind.WAITER.value
     FAIR_SHARE = SideItemKind.FAIR_SHARE.value
     RATE = SideItemKind.RATE.value

@@ -134,8 +134,8 @@ def set_limit(
     """Set the number of a limit in the place of that in the code, or restore it.
 
     Workers know the number within 30 s. Jobs that run go on. If the number is increased, up to
-    1,000 waiting jobs start at once, and the sweep, once a minute, starts the others. A
-    deployment does not remove the number.
+    1,000 waiting jobs start at once. The next sweeps, one a minute, start the others, and those
+    of keys that are not named. A deployment does not remove the number.
     """
     from hourhand.cli.limits.showing import show_changed
 
@@ -179,7 +179,8 @@ def pause(session: Session, names: LimitNames, key: KeyOption = None) -> int:
 def resume(session: Session, names: LimitNames, key: KeyOption = None) -> int:
     """End the pause of limits: the numbers in the code apply again, and waiting jobs start.
 
-    A number that was set before the pause is not restored; set it again.
+    Up to 1,000 start at once. The next sweeps, one a minute, start the others, and those of a
+    limit with keys. A number that was set before the pause is not restored; set it again.
     """
     from hourhand.cli.limits.showing import show_changed
 

@@ -17,26 +17,20 @@ from hourhand.domain.side_items import (
     WAITER_PREFIX,
     Compares,
     NoItem,
-    Path,
     SideItem,
     SideItemUpdate,
     SideKey,
-    Stored,
     either,
 )
 
 PAUSE = "p"
 """The name, within its job, of the limit that the pause of a handler is."""
 
-MAX_PLAIN_HOLDER = 34
-"""Characters of a job id that is its own holder key: as long as the ids that Hourhand makes."""
-
 WAITERS_KEPT = timedelta(days=90)
 """How long a waiter record is kept after its last write."""
 
 _GENERATION = "g"
-_JOB_ID = "j"
-"""The attributes of a waiter record. The second is there where the key has a digest of the id."""
+"""The attribute of a waiter record; its key names the job."""
 
 MAX_POSITION = 100
 """Up to which place in its queue a waiting job shows its position."""
@@ -112,16 +106,9 @@ def pause_partition(handler: str) -> str:
     return f"{LIMIT_PREFIX}{short_digest('pause', handler)}.0"
 
 
-def holder_key(job_id: str) -> str:
-    """Return how slots and waiters name a job: by its id, or by the digest of a long one."""
-    if len(job_id) <= MAX_PLAIN_HOLDER:
-        return job_id
-    return f"d.{short_digest('holder', job_id, characters=26)}"
-
-
 def waiter_key(partition: str, rank: int, job_id: str) -> SideKey:
     """Return the key of the waiter record of a job."""
-    return SideKey(partition, f"{WAITER_PREFIX}{rank:013d}.{holder_key(job_id)}")
+    return SideKey(partition, f"{WAITER_PREFIX}{rank:013d}.{job_id}")
 
 
 def put_waiter(
@@ -129,12 +116,10 @@ def put_waiter(
 ) -> SideItemUpdate:
     """Return the write that puts a waiter record, unless a newer generation has put it."""
     key = waiter_key(partition, rank, job_id)
-    # The key names the job, unless its id is too long.
-    names: dict[Path, Stored] = {} if key.sort.endswith(f".{job_id}") else {_JOB_ID: job_id}
     return SideItemUpdate(
         key=key,
         expect=(either(NoItem(), Compares(_GENERATION, "<", generation)),),
-        sets={_GENERATION: generation, **names},
+        sets={_GENERATION: generation},
         keep_until=keep_until,
     )
 
@@ -159,7 +144,7 @@ def waiter_generation(record: SideItem) -> int:
 
 def waiter_job_id(record: SideItem) -> str:
     """Return the id of the job that a waiter record is of."""
-    return record.text(_JOB_ID) or record.key.sort.split(".", 2)[2]
+    return record.key.sort.split(".", 2)[2]
 
 
 def waiter_rank(record: SideItem) -> int:

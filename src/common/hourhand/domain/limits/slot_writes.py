@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from hourhand.domain.jobs.waiting import (
-    holder_key,
     waiter_generation,
     waiter_job_id,
     waiter_key,
@@ -47,7 +46,9 @@ SLOTS_KEPT = timedelta(days=90)
 """How long a slots record is kept after its last write. A slot that no write touched for as long
 lapses; its job asks for another one before its next attempt."""
 
-MAX_LABEL_BYTES = 100
+MAX_LABEL_BYTES = 64
+"""With it, the record of 20 holders whose ids have 36 characters, as UUIDs, stays below 1,024
+bytes, so that a write of it is one unit."""
 
 _HOLDERS = "h"
 _LABEL = "n"
@@ -58,16 +59,16 @@ _SEATED_RANK = "r"
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A job in a slots record: its key, the generation that is meant, and the number for it."""
+    """A job in a slots record: its id, the generation that is meant, and the number for it."""
 
-    key: str
+    job_id: str
     generation: int
     number: int
 
     @property
     def path(self) -> Path:
         """Where the record has its number."""
-        return _HOLDERS, self.key
+        return _HOLDERS, self.job_id
 
 
 def limit_partition(digest16: str, shard: int = 0) -> str:
@@ -97,9 +98,8 @@ def _read_waiter(item: SideItem) -> Waiter:
     if item.key.sort.startswith(SEAT_PREFIX):
         job_id = item.text(_SEATED_JOB) or ""
         rank, seat = item.number(_SEATED_RANK) or 0, int(item.key.sort.removeprefix(SEAT_PREFIX))
-        return Waiter(rank, holder_key(job_id), generation, job_id, seat)
-    job_id = waiter_job_id(item)
-    return Waiter(waiter_rank(item), holder_key(job_id), generation, job_id)
+        return Waiter(rank, job_id, generation, seat)
+    return Waiter(waiter_rank(item), waiter_job_id(item), generation)
 
 
 def put_seat(
@@ -136,7 +136,7 @@ def create(partition: str, holder: Holder, label: str, now: datetime) -> SideIte
     return SideItemUpdate(
         key=SideKey(partition, SLOTS_SORT),
         expect=(NoItem(),),
-        sets={_HOLDERS: {holder.key: holder.number}, _LABEL: _cut(label)},
+        sets={_HOLDERS: {holder.job_id: holder.number}, _LABEL: _cut(label)},
         keep_until=now + SLOTS_KEPT,
     )
 

@@ -61,20 +61,19 @@ def rank_text(rank: int) -> str:
 
 @dataclass(frozen=True, order=True, slots=True)
 class Waiter:
-    """A waiter record: its order is that of the queue. ``job_id`` names the job.
+    """A waiter record: its order is that of the queue.
 
     ``generation``: the one in which the job waits. ``seat``: its place among a limited number.
     """
 
     rank: int
-    holder: str
-    generation: int
     job_id: str
+    generation: int
     seat: int | None = field(default=None, compare=False)
 
-    def ranks_before(self, rank: int, holder: str) -> bool:
+    def ranks_before(self, rank: int, job_id: str) -> bool:
         """Whether this waiter comes before a job of that rank. The job itself does not."""
-        return self.holder != holder and (self.rank, self.holder) < (rank, holder)
+        return self.job_id != job_id and (self.rank, self.job_id) < (rank, job_id)
 
 
 class WaiterState(StrEnum):

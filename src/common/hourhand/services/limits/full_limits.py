@@ -11,7 +11,6 @@ from functools import partial
 from hourhand.domain.ids import digest10
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.transitions import request_cancel
-from hourhand.domain.jobs.waiting import holder_key
 from hourhand.domain.limits.declarations import OnFull
 from hourhand.domain.limits.slots import is_dead_holder, waits_in_any_case
 from hourhand.domain.limits.waiters import Waiter, rank_in_group
@@ -99,11 +98,10 @@ class FullLimits:
 
     def _sit(self, queue: Slots, job: Job, rank: int) -> Entry | Deferred:
         """Take one of a limited number of seats, by a write that two jobs cannot both make."""
-        key = holder_key(job.id)
         for _ in range(MAX_SEAT_RACES):
             waiters = self.tables.view(queue).waiters
             seated = [waiter for waiter in waiters if waiter.seat is not None]
-            if any(w.holder == key and w.generation == job.generation for w in seated):
+            if any(w.job_id == job.id and w.generation == job.generation for w in seated):
                 return Entry.SEATED
             # In a group, jobs that wait without a seat take the place of one.
             counted = seated if queue.limit.overlap is None else waiters
@@ -111,7 +109,7 @@ class FullLimits:
             free = [seat for seat in range(queue.seats) if seat not in taken]
             if len(counted) >= queue.seats:
                 free = []
-            replaced = None if free else self._replaceable(queue, counted, rank, key)
+            replaced = None if free else self._replaceable(queue, counted, rank, job.id)
             if not free and replaced is None:
                 return Entry.REFUSED
             if replaced is not None and replaced.seat is None:
@@ -127,7 +125,7 @@ class FullLimits:
         return Deferred(SEAT_LOST_FOR)
 
     def _replaceable(
-        self, queue: Slots, waiters: Sequence[Waiter], rank: int, key: str
+        self, queue: Slots, waiters: Sequence[Waiter], rank: int, job_id: str
     ) -> Waiter | None:
         """Return the waiter whose seat a job may take: a stray one, or one that it replaces."""
         found = self.tables.jobs.get_many([waiter.job_id for waiter in waiters])
@@ -137,7 +135,7 @@ class FullLimits:
             if is_known and not _waits(job, waiter):
                 return waiter
         if queue.concurrency.on_full is OnFull.REPLACE_WAITING:
-            return next((w for w in waiters if w.ranks_before(rank, key)), None)
+            return next((w for w in waiters if w.ranks_before(rank, job_id)), None)
         return None
 
     def _is_crowded(self, queue: Slots, job: Job, max_waiting: int) -> bool:
@@ -157,9 +155,8 @@ class FullLimits:
 
     def _preempt(self, queue: Slots, job: Job, rank: int) -> Entry:
         """Let the newest jobs wait, for those that hold slots are older, and are asked to stop."""
-        key = holder_key(job.id)
         view = self.tables.view(queue, LOOKED_UP)
-        before = [waiter for waiter in view.waiters if waiter.ranks_before(rank, key)]
+        before = [waiter for waiter in view.waiters if waiter.ranks_before(rank, job.id)]
         if len(before) >= _newest(queue) or (queue.max and not self._older(queue, job)):
             return Entry.REFUSED
         return Entry.QUEUED

@@ -9,7 +9,6 @@ from functools import partial
 
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.transitions import park
-from hourhand.domain.jobs.waiting import holder_key
 from hourhand.domain.limits.declarations import OnFull
 from hourhand.domain.limits.shards import pack_shards, shards_to_try, unpack_shards
 from hourhand.domain.limits.slots import Replace, Step, first_step, waits_in_any_case
@@ -150,11 +149,11 @@ class LimitsRule:
         return False
 
     def _step(self, slots: Slots, view: SlotsView, job: Job) -> tuple[Step, int]:
-        key, rank = holder_key(job.id), _rank(slots, job)
-        before = sum(waiter.ranks_before(rank, key) for waiter in view.waiters)
+        rank = _rank(slots, job)
+        before = sum(waiter.ranks_before(rank, job.id) for waiter in view.waiters)
         step = first_step(
             view.record,
-            holder=key,
+            holder=job.id,
             generation=job.generation,
             share=slots.share,
             waiters_before=before,

@@ -366,12 +366,9 @@ class LimitService:
         kept = tuple(record.holders) if slots.concurrency.is_lazy else ()
         dead = self.tables.dead_among(slots, record, kept)
         return [
-            JobOfLimit(
-                self.tables.job_id_of(slots, holder) or holder,
-                datetime.fromtimestamp(admitted_at_second(number), UTC),
-            )
-            for holder, number in sorted(record.holders.items(), key=lambda one: one[1])
-            if holder not in dead
+            JobOfLimit(job_id, datetime.fromtimestamp(admitted_at_second(number), UTC))
+            for job_id, number in sorted(record.holders.items(), key=lambda one: one[1])
+            if job_id not in dead
         ]
 
     def _first_waiters(self, tables: Sequence[Slots]) -> tuple[JobOfLimit, ...]:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
+from hourhand.domain.ids import digest10
+from hourhand.domain.jobs.actions import OutOfQueue
 from hourhand.domain.jobs.job import Job
-from hourhand.domain.jobs.waiting import holder_key
-from hourhand.domain.limits.slots import SlotsRecord
-from hourhand.domain.ticks.timings import Timings
+from hourhand.domain.limits.slots import SlotsRecord, admitted_at_second
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.slot_tables import Slots
 from hourhand.services.limits.wait_queues import WaitQueues, is_parked_for, own_place
 
-MAX_QUEUES = 5_000
-"""Limits, each with one key, whose wait queues one sweep rechecks."""
+MAX_QUEUES = 1_000
+"""Limits, each with one key, whose wait queues every sweep rechecks. See `Rechecks`."""
 
 MAX_WAITERS_READ = 1_000
 """Waiters of one queue that a sweep reads, to find parked jobs that are not among them."""
@@ -23,14 +24,14 @@ MAX_WAITERS_READ = 1_000
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The shards of a limit after the recheck of their queues.
+    """The shards of a limit before the recheck of their queues.
 
-    ``waiting``: the generation of each waiter, by its holder key. ``all_read``: the shards of
-    which it has all waiters.
+    ``waiting``: id and generation of each waiter. ``all_read``: the shards of which it has
+    all waiters.
     """
 
     records: Mapping[int, SlotsRecord]
-    waiting: Mapping[str, int]
+    waiting: Collection[tuple[str, int]]
     all_read: Collection[int]
 
 
@@ -38,47 +39,65 @@ class _Seen:
 class Rechecks:
     """Rechecks the queues of the parked jobs that one sweep meets.
 
-    It grants what a worker that died did not grant. A parked job that holds a slot, or has no
-    waiter record, is sent again: its worker runs the admission check anew.
+    It grants what a worker that died did not grant, and finds the parked jobs that stand in no
+    queue: those that hold a slot, and those without a waiter record.
+
+    A sweep rechecks the first `MAX_QUEUES` that it meets, then draws: of the next ones every
+    second, and half as many after each further `MAX_QUEUES` that it rechecked. So a million queues
+    are 10,000 rechecks, and each queue has its chance in each sweep that reads it. ``turn`` names
+    the sweep: each draws others. The number of the tick would not do in its place: old buckets are
+    read every 5 or 30 minutes, which would always be the turn of the same queues.
     """
 
     limits: JobLimits
     queues: WaitQueues
-    timings: Timings
     telemetry: Telemetry
+    turn: str
+    left: int = field(default=0, init=False)
+    """Jobs whose queue was left to another sweep."""
     _seen: dict[str, _Seen] = field(default_factory=dict, init=False)
 
-    def recheck(self, job: Job) -> None:
-        """Recheck the queue in which ``job`` waits, and look whether it stands there."""
+    def recheck(self, job: Job) -> OutOfQueue | None:
+        """Recheck the queue in which ``job`` waits; ``None``: it stands there, or was left."""
         limit = next((one for one in self.limits.of(job) if is_parked_for(one, job)), None)
         slots = self.queues.tables.slots_of(limit) if limit is not None else None
         place = own_place(slots.limit, job) if slots is not None else None
         if limit is None or slots is None or place is None or place[0] >= slots.open_shards:
             # The definition of the limit is gone, or its shard since it was lowered.
-            self.queues.send(job)
-            return
+            return OutOfQueue()
         seen = self._seen.get(limit.digest16)
         if seen is None:
-            if len(self._seen) >= MAX_QUEUES:
+            if not self._is_in_turn(limit.digest16):
+                self.left += 1
                 self.telemetry.count("rechecks_left")
-                return
-            self.queues.recheck_all(slots)
+                return None
+            # Before the recheck, which itself sends what it grants, and what it finds granted.
             seen = self._seen[limit.digest16] = self._look(slots)
-        key, now = holder_key(job.id), self.queues.tables.clock.now()
-        # A grant may have chosen any shard.
-        held = (s for s, record in seen.records.items() if record.holds(key, job.generation))
-        shard = next(held, None)
-        if shard is not None:
-            if seen.records[shard].held_for(key, now) >= self.timings.redispatch_first:
-                self.queues.send(job, shard)
-        elif place[0] in seen.all_read and seen.waiting.get(key) != job.generation:
-            self.queues.send(job)
+            self.queues.recheck_all(slots)
+        return _found(job, seen, place[0])
+
+    def _is_in_turn(self, digest16: str) -> bool:
+        """Whether this sweep rechecks a limit that it meets for the first time."""
+        drawn = int.from_bytes(digest10("recheck", self.turn, digest16), "big")
+        return drawn % (1 << len(self._seen) // MAX_QUEUES) == 0
 
     def _look(self, slots: Slots) -> _Seen:
         views = {o.shard: self.queues.tables.view(o, MAX_WAITERS_READ) for o in slots.shards}
         waiters = [waiter for view in views.values() for waiter in view.waiters]
         return _Seen(
             {shard: view.record for shard, view in views.items()},
-            {waiter.holder: waiter.generation for waiter in waiters},
+            {(waiter.job_id, waiter.generation) for waiter in waiters},
             [shard for shard, view in views.items() if view.all_read],
         )
+
+
+def _found(job: Job, seen: _Seen, own_shard: int) -> OutOfQueue | None:
+    if (job.id, job.generation) in seen.waiting:
+        return None
+    for shard, record in seen.records.items():
+        # A grant may have chosen any shard.
+        if record.holds(job.id, job.generation):
+            # Rounded up: its message was sent after it.
+            second = admitted_at_second(record.holders[job.id]) + 1
+            return OutOfQueue(datetime.fromtimestamp(second, UTC), shard)
+    return OutOfQueue() if own_shard in seen.all_read else None

@@ -13,7 +13,6 @@ from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.waiting import (
     WAITERS_KEPT,
     delete_own_waiter,
-    holder_key,
     put_waiter,
 )
 from hourhand.domain.limits.declarations import MAX_SEATS, Concurrency, Holds, OnFull, Order
@@ -48,23 +47,14 @@ from hourhand.domain.limits.slots import (
 )
 from hourhand.domain.limits.waiters import Waiter
 from hourhand.domain.side_items import (
-    HOLDER_PREFIX,
     SEAT_PREFIX,
     WAITER_PREFIX,
-    SideItemKind,
     SideItemUpdate,
-    SideKey,
 )
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import JobStore
 from hourhand.ports.side_item_store import SideItemStore
 from hourhand.services.limits.known_overrides import KnownOverrides
-
-DIGEST_PREFIX = "d."
-"""How the key of a holder begins that is a digest; no job's own id holds a dot so."""
-
-HOLDER_JOB = "j"
-"""The attribute of a holder record that has the job's id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +159,7 @@ class SlotTables:
         # Seats are not in the order of ranks, so all of them are read.
         limit = 1 + waiters + (slots.seats_read if waiters else 0)
         items = self.side_items.query_items(slots.partition, limit=limit)
-        found = [item for item in items if item.key.kind is not SideItemKind.HOLDER]
-        all_read = len(items) < limit or len(found) < len(items)
-        return SlotsView(read_slots(found), read_waiters(found), all_read)
+        return SlotsView(read_slots(items), read_waiters(items), all_read=len(items) < limit)
 
     def find(self, slots: Slots, job: Job, first: Iterable[int]) -> Slots | None:
         """Return the shard in which ``job`` holds a slot of its own generation, if any does.
@@ -179,9 +167,8 @@ class SlotTables:
         It reads every shard, so it is asked only where a grant may have chosen any of them.
         ``first``: where the slot is likely to be, also in a shard that this process does not know.
         """
-        key = holder_key(job.id)
         for shard in dict.fromkeys((*first, *(one.shard for one in slots.shards))):
-            if self.view(slots.at(shard), 0).record.holds(key, job.generation):
+            if self.view(slots.at(shard), 0).record.holds(job.id, job.generation):
                 return slots.at(shard)
         return None
 
@@ -201,7 +188,6 @@ class SlotTables:
         """Take a free slot for ``job``, or renew its own of an older generation."""
         now = self.clock.now()
         holder = _holder(job, now)
-        self._name_holder(slots, job, holder, now)
         if not view.record.is_stored:
             return self._holds(create(slots.partition, holder, slots.label, now), holder)
         return self._holds(take(slots.partition, holder, slots.share, now), holder)
@@ -213,7 +199,6 @@ class SlotTables:
         """
         now = self.clock.now()
         holder = _holder(job, now)
-        self._name_holder(slots, job, holder, now)
         update = grant(slots.partition, holder, slots.share, now, rank)
         if not view.record.is_stored:
             update = create(slots.partition, holder, slots.label, now)
@@ -226,7 +211,6 @@ class SlotTables:
         """
         now = self.clock.now()
         holder = _holder(job, now)
-        self._name_holder(slots, job, holder, now)
         update = replace_holder(slots.partition, replaced, holder, slots.share, now)
         if is_grant:
             return self.side_items.write_item(update).is_applied
@@ -246,7 +230,6 @@ class SlotTables:
         """Give the slot of a generation of ``ended`` to a waiter."""
         now = self.clock.now()
         holder = _holder(to, now)
-        self._name_holder(slots, to, holder, now)
         given = _holder(ended, now)
         update = hand_off(slots.partition, given, holder, rank, slots.share, now)
         write = self.side_items.write_item(update)
@@ -263,7 +246,7 @@ class SlotTables:
         self, slots: Slots, seat: int, job: Job, rank: int, replaced: Waiter | None
     ) -> bool:
         """Put the waiter record of a job in a seat; whether the job has it."""
-        waiter = Waiter(rank, holder_key(job.id), job.generation, job.id, seat)
+        waiter = Waiter(rank, job.id, job.generation, seat)
         keep_until = self.clock.now() + WAITERS_KEPT
         write = self.side_items.write_item(
             put_seat(slots.partition, seat, waiter, replaced, keep_until)
@@ -280,20 +263,15 @@ class SlotTables:
         ]
         return sum(counts)
 
-    def holders(self, slots: Slots) -> dict[str, int]:
-        """Return the ids of the jobs that hold slots of a shard, each with its generation then."""
-        record = self.view(slots, 0).record
-        ids = {one: self.job_id_of(slots, one) for one in record.holders}
-        return {job_id: record.generation_of(one) for one, job_id in ids.items() if job_id}
-
     def holding_jobs(self, slots: Slots) -> Sequence[Job]:
         """Return the jobs that hold the slots of a shard and have not ended."""
-        held = self.holders(slots)
-        found = self.jobs.get_many(list(held)) if held else {}
+        record = self.view(slots, 0).record
+        found = self.jobs.get_many(list(record.holders)) if record.holders else {}
         return [
             job
             for job in found.values()
-            if not job.status.is_final and not is_dead_holder(job, held[job.id], slots.holds)
+            if not job.status.is_final
+            and not is_dead_holder(job, record.generation_of(job.id), slots.holds)
         ]
 
     def delete_waiter(self, slots: Slots, waiter: Waiter) -> None:
@@ -303,9 +281,8 @@ class SlotTables:
     def delete_own_waiter(self, slots: Slots, job: Job, rank: int) -> None:
         """Delete the waiter record of a job, of its generation or an older one."""
         if slots.seats:
-            key = holder_key(job.id)
             for waiter in self.view(slots).waiters:
-                is_own = waiter.holder == key and waiter.generation <= job.generation
+                is_own = waiter.job_id == job.id and waiter.generation <= job.generation
                 if is_own and waiter.seat is not None:
                     self.delete_waiter(slots, waiter)
         self.side_items.write_item(delete_own_waiter(slots.partition, rank, job.id, job.generation))
@@ -313,49 +290,22 @@ class SlotTables:
     def dead_among(
         self, slots: Slots, record: SlotsRecord, holders: Sequence[str]
     ) -> tuple[str, ...]:
-        """Look holders up and return those that are dead. One whose job is not known is alive."""
-        ids = {holder: self.job_id_of(slots, holder) for holder in holders}
-        wanted = [job_id for job_id in ids.values() if job_id is not None]
-        if not wanted:
+        """Look holders up and return those that are dead, as far as this version reads them."""
+        if not holders:
             return ()
-        found = self.jobs.get_many(wanted)
-        dead = []
-        for holder, job_id in ids.items():
-            if job_id is None or job_id in found.newer:
-                continue
-            generation = record.generation_of(holder)
-            if is_dead_holder(found.get(job_id), generation, slots.holds):
-                dead.append(holder)
-        return tuple(dead)
+        found = self.jobs.get_many(holders)
+        return tuple(
+            holder
+            for holder in holders
+            if holder not in found.newer
+            and is_dead_holder(found.get(holder), record.generation_of(holder), slots.holds)
+        )
 
     def _holds(self, update: SideItemUpdate, holder: Holder) -> bool:
         """Make a write; whether the holder has its slot by it."""
         write = self.side_items.write_item(update)
         return write.is_applied or holds_number(write.item, holder)
 
-    def _name_holder(self, slots: Slots, job: Job, holder: Holder, now: datetime) -> None:
-        """Put the record of a holder whose key is a digest, so that it can be looked up."""
-        if holder.key == job.id:
-            return
-        self.side_items.write_item(
-            SideItemUpdate(
-                key=_holder_record(slots, holder.key),
-                sets={HOLDER_JOB: job.id},
-                keep_until=now + WAITERS_KEPT,
-            )
-        )
-
-    def job_id_of(self, slots: Slots, holder: str) -> str | None:
-        """Return the id of a holder's job; ``None`` where only a digest of it is known."""
-        if not holder.startswith(DIGEST_PREFIX):
-            return holder
-        record = self.side_items.read_item(_holder_record(slots, holder))
-        return record.text(HOLDER_JOB) if record is not None else None
-
 
 def _holder(job: Job, now: datetime) -> Holder:
-    return Holder(holder_key(job.id), job.generation, slot_number(job.generation, now))
-
-
-def _holder_record(slots: Slots, holder: str) -> SideKey:
-    return SideKey(slots.partition, HOLDER_PREFIX + holder.removeprefix(DIGEST_PREFIX))
+    return Holder(job.id, job.generation, slot_number(job.generation, now))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.pauses import Waiting
-from hourhand.domain.jobs.waiting import MAX_POSITION, WaitKind, holder_key
+from hourhand.domain.jobs.waiting import MAX_POSITION, WaitKind
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.domain.limits.job_limits import waits_for_group
 from hourhand.services.limits.job_limits import JobLimits
@@ -54,5 +54,5 @@ class SlotWaits:
         """Return the place of a parked job among those of all shards, up to `MAX_POSITION`."""
         views = [self.tables.view(shard, MAX_POSITION) for shard in slots.shards]
         first = sorted(waiter for view in views for waiter in view.waiters)[:MAX_POSITION]
-        keys, own = [waiter.holder for waiter in first], holder_key(job.id)
-        return keys.index(own) + 1 if own in keys else None
+        ids = [waiter.job_id for waiter in first]
+        return ids.index(job.id) + 1 if job.id in ids else None

@@ -15,7 +15,7 @@ from functools import partial
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.job import TICK, Job, JobStatus
 from hourhand.domain.jobs.transitions import unpark
-from hourhand.domain.jobs.waiting import WaitKind, WaitsFor, holder_key
+from hourhand.domain.jobs.waiting import WaitKind, WaitsFor
 from hourhand.domain.limits.job_limits import JobLimit
 from hourhand.domain.limits.shards import other_shard, pack_shards, unpack_shards
 from hourhand.domain.limits.slots import (
@@ -245,7 +245,7 @@ class WaitQueues:
             try:
                 job = self.tables.jobs.get(waiter.job_id)
             except WrittenByNewer as error:
-                passed.add(waiter.holder)
+                passed.add(waiter.job_id)
                 newer = error
                 continue
             held = _shard_of(waiter, records)
@@ -265,7 +265,7 @@ class WaitQueues:
                 # Its worker is about to park it, and rechecks the queue itself.
                 return None, view
             elif state is WaiterState.ELSEWHERE:
-                passed.add(waiter.holder)
+                passed.add(waiter.job_id)
                 continue
             else:
                 # It holds its slot already; or it has expired or its handler is paused, and its
@@ -282,9 +282,9 @@ class WaitQueues:
             (
                 waiter
                 for waiter in view.waiters
-                if waiter.holder not in passed
+                if waiter.job_id not in passed
                 and not any(
-                    record.is_just_granted(waiter.holder, waiter.generation, now, within)
+                    record.is_just_granted(waiter.job_id, waiter.generation, now, within)
                     for record in records
                 )
             ),
@@ -349,7 +349,7 @@ class WaitQueues:
         """Look holders up, and return what is to be written about those that are dead."""
         holders = holders_to_look_up(
             view.record,
-            holder=holder_key(job_id),
+            holder=job_id,
             limit_max=slots.concurrency.max,
             now=self.tables.clock.now(),
             lease=self.timings.job_lease,
@@ -371,7 +371,7 @@ def wait_for(slots: Slots, rank: int) -> WaitsFor:
 
 def holds_until(record: SlotsRecord, ended: Job) -> bool:
     """Whether a job has a slot of the generation that ended, or of an older one."""
-    number = record.holders.get(holder_key(ended.id))
+    number = record.holders.get(ended.id)
     return number is not None and number <= last_number(ended.generation)
 
 
@@ -381,7 +381,7 @@ def _records(views: Views) -> Mapping[int, SlotsRecord]:
 
 def _shard_of(waiter: Waiter, records: Mapping[int, SlotsRecord]) -> int | None:
     """Return the shard in which a waiter holds a slot, among those that were read."""
-    held = (s for s, record in records.items() if record.holds(waiter.holder, waiter.generation))
+    held = (s for s, record in records.items() if record.holds(waiter.job_id, waiter.generation))
     return next(held, None)
 
 

@@ -36,6 +36,11 @@ class ToDispatch:
     action: Dispatch | DispatchAgain | Wake
 
     @property
+    def again(self) -> DispatchAgain | None:
+        """The action, where that is to send a message in addition to a marked one."""
+        return self.action if isinstance(self.action, DispatchAgain) else None
+
+    @property
     def is_again(self) -> bool:
         """Whether it was sent before, and its message is missed."""
         return is_again(self.action)
@@ -67,8 +72,9 @@ class Dispatcher:
                 item.job,
                 now,
                 self.rounding,
-                item.action.queue if isinstance(item.action, DispatchAgain) else None,
+                item.again.queue if item.again is not None else None,
                 pauses_revision=self.pauses.revision,
+                slot_shard=item.again.slot_shard if item.again is not None else 0,
             )
             for item in batch
         ]

@@ -20,11 +20,13 @@ from hourhand.domain.jobs.actions import (
     Hold,
     KeepPayload,
     LeaveQueue,
+    OutOfQueue,
     PutOff,
     Recheck,
     Recover,
     SweepContext,
     Wake,
+    after_recheck,
     next_action,
 )
 from hourhand.domain.jobs.job import TICK, IndexEntry, Job, Priority
@@ -202,6 +204,8 @@ class Sweep:
             if job is None:
                 continue
             action = self._decided(job)
+            if isinstance(action, Recheck):
+                action = self._rechecked(job)
             # The entry of a job that was put off moves when it is woken: no mark does that.
             is_put_off = isinstance(action, Wake) and (job.due_at or now) > now
             if isinstance(action, Dispatch | DispatchAgain | Wake) and not is_put_off:
@@ -231,13 +235,36 @@ class Sweep:
             return None
         return action
 
-    def _decide(self, job: Job) -> Action:
-        action = next_action(job, self.judgement)
+    def _decide(self, job: Job, found: OutOfQueue | None = None) -> Action:
+        """Decide about a job; ``found``: what the recheck of its wait queue found."""
+        action = self._action(job, found)
         if is_again(action) and not self._knows_queues:
             # Asking the queues costs requests: only a tick that misses messages does it.
             self._look_at_queues()
-            return next_action(job, self.judgement)
+            return self._action(job, found)
         return action
+
+    def _action(self, job: Job, found: OutOfQueue | None) -> Action:
+        if found is not None:
+            return after_recheck(job, found, self.judgement)
+        return next_action(job, self.judgement)
+
+    def _rechecked(self, job: Job) -> Action | None:
+        """Recheck the wait queue of a parked job; return what is to be done with the job."""
+        try:
+            with leaving_newer(self.telemetry):
+                rechecks = self._rechecks()
+                found = rechecks.recheck(job)
+                action = self._decide(job, found) if found is not None else None
+                is_put_off = job.due_at is not None and job.due_at > self.judgement.now
+                if isinstance(action, DispatchAgain) and is_put_off:
+                    # No mark moves its entry.
+                    rechecks.queues.send(job, action.slot_shard)
+                    return None
+                return action
+        except Exception as error:  # noqa: BLE001 - one job must not hold up the others
+            self._tell("A job could not be repaired; the next tick tries again.", error, job.id)
+        return None
 
     def _look_at_queues(self) -> None:
         self._knows_queues = True
@@ -282,14 +309,17 @@ class Sweep:
                         self.recovery.renew_payload(job)
                     case Wake():
                         self.parking.wake(job, TICK)
-                    case Recheck():
-                        self._rechecks().recheck(job)
                     case LeaveQueue():
                         self.parking.leave_queue(job, TICK)
                     case PutOff(until):
                         self.parking.put_off(job, until, TICK)
         except Exception as error:  # noqa: BLE001 - one job must not hold up the others
             self._tell("A job could not be repaired; the next tick tries again.", error, job.id)
+
+    @property
+    def rechecked_all(self) -> bool:
+        """Whether every wait queue was rechecked that it met."""
+        return self._known_rechecks is None or self._known_rechecks.left == 0
 
     def _rechecks(self) -> Rechecks:
         """What rechecks wait queues is made once a sweep meets a parked job."""

@@ -14,7 +14,7 @@ from hourhand.domain.ticks.buckets import ShardMap, bucket_of
 from hourhand.domain.ticks.clock_skew import SkewVerdict
 from hourhand.domain.ticks.leases import LEADER, shard_lease_name
 from hourhand.domain.ticks.timings import Timings
-from hourhand.domain.ticks.unmarked_dispatch import SentWindow, economy_at, window_of
+from hourhand.domain.ticks.unmarked_dispatch import economy_at, window_of
 from hourhand.domain.ticks.watermark import (
     Place,
     SweepPlan,
@@ -24,7 +24,7 @@ from hourhand.domain.ticks.watermark import (
     watermark_lag,
 )
 from hourhand.ports.clock import Clock
-from hourhand.ports.control_store import ControlStore, Lease, LeaseHeld, TickRecord
+from hourhand.ports.control_store import ControlStore, Lease, LeaseHeld, LimitsSeen, TickRecord
 from hourhand.ports.job_store import IndexPage, JobStore
 from hourhand.ports.queues import Queues
 from hourhand.ports.telemetry import Telemetry
@@ -34,6 +34,7 @@ from hourhand.services.jobs.recovery import RecoveryService
 from hourhand.services.limits.rechecks import Rechecks
 from hourhand.services.optional import ask_optionally, log_newer
 from hourhand.services.schedules.due_schedules import ScheduleSweep, VisitCounts
+from hourhand.services.ticks.changed_limits import ChangedLimits
 from hourhand.services.ticks.clock_audit import ClockAudit, ClockSet, SkewReport
 from hourhand.services.ticks.dispatch import Dispatcher
 from hourhand.services.ticks.ended_pauses import EndedPauses
@@ -86,6 +87,7 @@ class SchedulingService:
     new_rechecks: Callable[[], Rechecks]
     pauses: KnownPauses
     ended_pauses: EndedPauses
+    changed_limits: ChangedLimits
     schedule_sweep: ScheduleSweep
     clock: Clock
     timings: Timings
@@ -179,6 +181,7 @@ class SchedulingService:
         horizon = now + self.timings.look_ahead
         shard_map = self.control.read_shard_map()
         pauses = self.pauses.fresh()
+        limits = self.changed_limits.look(self.control.read_tick(), now)
         for shard in shards:
             lease = self.leadership.acquire(shard_lease_name(shard), invocation_id)
             if isinstance(lease, LeaseHeld):
@@ -187,7 +190,7 @@ class SchedulingService:
             stint = Stint(self.leadership, lease, remaining_seconds)
             judgement = SweepContext(now, horizon, self.timings, pauses=pauses)
             sweep = self._sweep(stint, judgement, counts)
-            plan = self._plan(state, judgement)
+            plan = self._plan(state, judgement, limits)
             counts_of = {bucket: shard_map.count_for_readers(bucket) for bucket in plan.buckets}
             filed = {bucket: [shard] * (shard < count) for bucket, count in counts_of.items()}
             try:
@@ -211,7 +214,8 @@ class SchedulingService:
         judgement = self._judgement(now, audit, before)
         state = self.watermark.current(now, shard_map.version)
         stint.keep_for_visits()
-        plan = self._plan(state, judgement)
+        limits = self.changed_limits.look(before, now)
+        plan = self._plan(state, judgement, limits)
         counts = SweepCounts()
         sweep = self._sweep(stint, judgement, counts)
         try:
@@ -225,7 +229,12 @@ class SchedulingService:
         sent = before.sent if before is not None else None
         if self.skips_marks and audit.is_sure and completed and counts.sent_all:
             sent = window_of(now, judgement.horizon, self.timings)
-        self._record(stint.lease, now, counts, state, seen, audit, before, sent)
+        rechecked_all = completed and counts.sent_all and sweep.rechecked_all
+        limits = self.changed_limits.after_sweep(limits, now, rechecked_all=rechecked_all)
+        record = TickRecord(
+            at=now, holder=stint.lease.holder, epoch=stint.lease.epoch, sent=sent, limits=limits
+        )
+        self._record(record, stint.lease, counts, state, seen, audit, before)
         self._settle_pauses(judgement.pauses, stint, sent_all=completed and counts.sent_all)
         # Last of all: no schedule, whatever it takes, keeps a job from being swept. Visits send
         # what they make themselves; what SQS refused of that, the next sweep sends.
@@ -248,13 +257,16 @@ class SchedulingService:
         pauses = self.pauses.fresh()
         return SweepContext(now, horizon, self.timings, economy=economy, pauses=pauses)
 
-    def _plan(self, state: Watermark, judgement: SweepContext) -> SweepPlan:
-        """Say what to read: after the end of a pause, everything in which its jobs may wait."""
+    def _plan(self, state: Watermark, judgement: SweepContext, limits: LimitsSeen) -> SweepPlan:
+        """Say what to read: everything in which parked jobs may wait that could start now.
+
+        That is so after the end of a pause, and after a change of limits.
+        """
         now, horizon = judgement.now, judgement.horizon
-        has_ended = bool(judgement.pauses.ended(now))
-        if has_ended:
+        reads_all = limits.changed_at is not None or bool(judgement.pauses.ended(now))
+        if reads_all:
             horizon = max(horizon, now + PUT_OFF_BY + self.timings.tick)
-        return plan_sweep(state, now, horizon, self.timings, reads_all=has_ended)
+        return plan_sweep(state, now, horizon, self.timings, reads_all=reads_all)
 
     def _settle_pauses(self, pauses: HandlerPauses, stint: Stint, *, sent_all: bool) -> None:
         if not pauses.pauses:
@@ -319,29 +331,27 @@ class SchedulingService:
 
     def _record(
         self,
+        record: TickRecord,
         lease: Lease,
-        now: datetime,
         counts: SweepCounts,
         state: Watermark,
         seen: Mapping[int, bool],
         audit: SkewReport,
         before: TickRecord | None,
-        sent: SentWindow | None,
     ) -> None:
+        """Complete ``record`` by what the sweep found, and store it."""
+        now = record.at
         found = {p: counts.oldest_due.get(p, timedelta(0)).total_seconds() for p in Priority}
         oldest = carry_forward(found, before, state, seen, now) if before else found
         if before is not None and lease.taken_from is not None:
             # From the last tick that ended: how long no scheduler swept.
             self.telemetry.observe("hand_off_ms", (now - before.at) / timedelta(milliseconds=1))
         self.control.write_tick(
-            TickRecord(
-                at=now,
-                holder=lease.holder,
-                epoch=lease.epoch,
+            replace(
+                record,
                 oldest_due_seconds=oldest,
                 open_buckets=len(state.open),
                 skew_ms=audit.size // timedelta(milliseconds=1),
-                sent=sent,
             )
         )
         self.telemetry.gauge("oldest_due_age_s", max(oldest.values()), "Seconds")

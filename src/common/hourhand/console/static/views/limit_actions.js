@@ -62,7 +62,7 @@ export function askToResume({ limit, key }) {
     body: html`<p>${key === undefined
       ? `The number in the code holds again: ${numberWords(limit, limit.declared_max)}.`
       : "The key has no number of its own any more. That of all keys holds."}
-      ${" "}Jobs that wait start: up to 1,000 at once, the others by the sweep. ${SOON}</p>`,
+      ${" "}Jobs that wait start: up to 1,000 at once, the others, and those of a limit with keys, with the next sweeps, one a minute. ${SOON}</p>`,
     label: "Resume",
     run: () => set(limit, key, null),
     messageOf: (changed) => `Resumed ${nameOf(limit, key)}.${grantedWords(changed)}`,

@@ -82,7 +82,7 @@ export function effectWords(limit, next, onFull) {
   if (running > next) return `${count(running)} run now. ${LOWERED} ${loweredWords(max, next)}`;
   const starting = Math.min(waiting, next - running);
   if (starting === 0) return "";
-  return `${counted(starting, "waiting job")} may start: up to 1,000 at once, the others by the sweep.`;
+  return `${counted(starting, "waiting job")} may start: up to 1,000 at once, the others with the next sweeps, one a minute.`;
 }
 
 /** Return when further jobs start: a limit above 20 is kept in parts of 20, each of which starts jobs for itself. */
