@@ -28,6 +28,7 @@ def judge_record(before: Job, after: Job, move: str) -> Iterator[str]:
         yield f"no generation was opened by its {move}"
     if move == "hand_back" and before.on_lost is OnLost.DEAD:
         yield "a job that must not run again was handed back"
+    yield from _payload_is_right(before, move)
     if after.round != before.round:
         yield from _round_is_new(before, after)
         return
@@ -44,6 +45,11 @@ def judge_record(before: Job, after: Job, move: str) -> Iterator[str]:
     is_running = before.status is JobStatus.RUNNING and after.status is JobStatus.RUNNING
     if is_running and after.token == before.token and after.lease_owner != before.lease_owner:
         yield "the owner of a job changed without a claim"
+
+
+def _payload_is_right(before: Job, move: str) -> Iterator[str]:
+    if move == "debounce" and (before.token > 0 or before.status.is_final):
+        yield "a job that had begun took a newer payload"
 
 
 def _round_is_new(before: Job, after: Job) -> Iterator[str]:

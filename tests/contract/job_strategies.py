@@ -177,6 +177,7 @@ def jobs(draw: st.DrawFn) -> Job:
             slot_shards=maybe(st.binary(min_size=2, max_size=6)),
             unique_key=maybe(st.tuples(digests, st.integers(1, 10**6))),
             debounces=maybe(counts),
+            superseded_at=maybe(times),
             pauses_schedule=st.booleans(),
             trace_id=maybe(words),
             waits_for=maybe(waits),

@@ -456,7 +456,10 @@ CASES = (
             status=status,
             build=make.redrive,
             given=lambda now: {"expires_at": now, "cancel_requested_at": now},
-            breaks={"generation": NEXT_GENERATION},
+            breaks={
+                "generation": NEXT_GENERATION,
+                "not_superseded": stored_time("superseded_at", SECOND),
+            },
         )
         for status in (JobStatus.DEAD, JobStatus.CANCELLED, JobStatus.EXPIRED)
     ),
@@ -466,7 +469,18 @@ CASES = (
         status=JobStatus.DEAD,
         build=make.redrive,
         given=lambda now: {"discarded_at": now, "discard_note": "a mistake"},
+        breaks={
+            "generation": NEXT_GENERATION,
+            "not_superseded": stored_time("superseded_at", SECOND),
+        },
+    ),
+    MoveCase(
+        name="supersede",
+        function=transitions.supersede,
+        status=JobStatus.CANCELLED,
+        build=make.supersede,
         breaks={"generation": NEXT_GENERATION},
+        leaves_a_trace=False,
     ),
     MoveCase(
         name="discard",

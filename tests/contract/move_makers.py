@@ -165,6 +165,10 @@ def expire(job: Job, now: datetime) -> Transition:
     return transitions.expire(job, now=now + SECOND, actor=ACTOR)
 
 
+def supersede(job: Job, now: datetime) -> Transition:
+    return transitions.supersede(job, now=now + SECOND)
+
+
 def redrive(job: Job, now: datetime) -> Transition:
     return transitions.redrive(
         job,

@@ -207,3 +207,13 @@ def test_a_submission_that_others_precede_again_and_again_is_to_be_repeated(
     edit(world, 3)
     world.settle()
     assert ran(world) == [3]
+
+
+def test_a_request_that_is_repeated_after_its_job_ran_creates_no_other() -> None:
+    world = debounced_world()
+    world.submit(payload=DAY, id="first")
+    job = world.submit(payload=NEWEST, id="second")
+    world.settle()
+    again = world.submit(payload=NEWEST, id="second")
+    assert (again.id, again.status) == (job.id, JobStatus.SUCCEEDED)
+    assert len(world.runs) == 1

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from hourhand.domain.errors import Unavailable
+from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.limits.declarations import Concurrency
+from hourhand.testing import Faults
 from tests.scenarios.grid import Points, at_every_point, play
 from tests.scenarios.limits import LIMITS, check_limits
 from tests.scenarios.work import Work, crashes, lost_answers, throttles
 from tests.world.checks import check_world
+from tests.world.limits import limited
+from tests.world.runs import fail_for_good
 from tests.world.world import World
 
 MINUTES = 45
@@ -34,3 +40,17 @@ def test_without_a_fault_the_work_has_its_effect(work: Work) -> None:
     check(world)
     assert was_acknowledged
     assert {job.status for job in world.store.jobs().values()} == {*work.ends}
+
+
+def test_a_discard_that_died_before_it_freed_the_slot_keeps_no_job_from_it() -> None:
+    world = limited(Concurrency(1, holds="success"))
+    world.submit(id="first")
+    world.deliver(fail_for_good)
+    late = world.submit(id="late")
+    world.deliver()
+    faults = Faults().fail("side_items.write_item", Unavailable("It did not answer."))
+    world.process(faults).api.operations.discard("first", actor="caller")
+    assert world.job(late).waits_for is not None
+    for _ in range(3):
+        world.minute()
+    assert world.job(late).status is JobStatus.SUCCEEDED

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 
 import pytest
 
+from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.domain.limits.overrides import LimitChanges
-from hourhand.domain.side_items import SideItem, SideItemKind
+from hourhand.domain.side_items import SideItemKind
 from hourhand.memory import MemoryHandlerDirectory
 from hourhand.ports.control_store import LimitsSeen
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.limits import rechecks as module
+from hourhand.services.limits.wait_queues import WaitQueues
 from hourhand.testing import Faults
 from tests.world.limits import holders, limited, waiters
 from tests.world.runs import HandlerKilled, kill_process, succeed
@@ -356,16 +358,17 @@ def test_a_waiter_of_a_limit_that_is_gone_gets_one_message_in_a_backlog() -> Non
     world.settle()
 
 
-def test_a_slot_that_no_component_granted_is_granted_by_the_sweep() -> None:
+def test_a_slot_that_no_component_granted_is_granted_by_the_sweep(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise Unavailable
+
     world = limited(Concurrency(1))
-    world.submit(id="first")
-    with pytest.raises(HandlerKilled):
-        world.handle(world.receive()[0], kill_process)
-    waiting = world.submit(id="waits")
-    world.deliver()
-    for key, item in world.side_items.items().items():
-        if key.kind is SideItemKind.SLOTS:
-            world.side_items._items[key] = SideItem(key, {**item.values, "h": {}})
+    with monkeypatch.context() as patched:
+        patched.setattr(WaitQueues, "release", fail)
+        waiting = with_a_waiter(world)
+    assert holders(world) == {"first": 1}
     assert ticks_until_sent(world) == 1
     assert holders(world) == {"waits": 1}
     assert world.job(waiting).waits_for is not None

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 import pytest
 
+from hourhand.api.routing import Services
+from hourhand.domain.errors import Unavailable, UniqueConflict
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.testing import Faults
 from tests.scenarios.grid import Points, at_every_point, play
 from tests.scenarios.unique import DAY, UNIQUE, check_unique, unique_world
 from tests.scenarios.work import Work, crashes, lost_answers, throttles
 from tests.world.checks import check_world
+from tests.world.runs import fail_for_good
 from tests.world.world import World
 
 each_work = pytest.mark.parametrize("work", UNIQUE, ids=lambda work: work.name)
@@ -107,10 +111,103 @@ def test_a_job_that_begins_as_it_is_replaced_stays_as_it_is() -> None:
     assert world.runs[0].payload_text == '{"day":"monday","n":1}'
 
 
-def test_an_older_job_of_a_key_is_not_redriven_beside_a_newer_one() -> None:
-    world = unique_world(until="start")
-    first = world.submit(payload=DAY)
-    world.api.operations.cancel(first.id, actor="caller")
+def cancelled(world: World) -> Job:
+    job = world.submit(payload=DAY)
+    return world.api.operations.cancel(job.id, actor="caller")
+
+
+def redrive(world: World, job: Job, by: Services | None = None) -> Job:
+    return (by or world.api).operations.redrive(job.id, actor="caller")
+
+
+def in_scope(world: World) -> list[Job]:
+    return [job for job in world.store.jobs().values() if not job.status.is_final]
+
+
+@pytest.mark.parametrize("until", ["start", "end", "success"])
+def test_an_older_job_of_a_key_is_not_redriven_beside_a_newer_one(until: str) -> None:
+    world = unique_world(until=until)
+    first = cancelled(world)
     second = world.submit(payload=DAY)
-    with pytest.raises(Exception, match=second.id):
-        world.api.operations.redrive(first.id, actor="caller")
+    with pytest.raises(UniqueConflict, match=second.id):
+        redrive(world, first)
+    world.deliver()
+    with pytest.raises(UniqueConflict, match=second.id):
+        redrive(world, first)
+    assert len(world.runs) == 1
+
+
+REDRIVE_CALLS = ["jobs.get", "control.read_shard_map", "jobs.transition", "queues.send"]
+SUBMIT_CALLS = ["side_items.read_item", "jobs.get", "jobs.transition", "jobs.put", "queues.send"]
+
+
+def check_one_is_in_scope(until: str, *, is_redrive: bool, call: str) -> None:
+    world = unique_world(until=until)
+    first = cancelled(world)
+    seen: list[int] = []
+
+    def submits_beside() -> None:
+        world.submit(payload=DAY)
+        seen.append(len(in_scope(world)))
+
+    def redrives_beside() -> None:
+        with suppress(UniqueConflict):
+            redrive(world, first)
+        seen.append(len(in_scope(world)))
+
+    faults = Faults().interrupt(call, submits_beside if is_redrive else redrives_beside)
+    process = world.process(faults).api
+    with suppress(UniqueConflict):
+        if is_redrive:
+            redrive(world, first, process)
+        else:
+            world.submit(payload=DAY, by=process)
+    assert seen
+    assert max(seen) <= 1
+    assert len(in_scope(world)) == 1
+    world.settle()
+    assert len(world.runs) == 1
+
+
+def test_of_a_redrive_and_a_submission_at_once_one_is_in_scope() -> None:
+    for until in ("start", "end", "success"):
+        for call in REDRIVE_CALLS:
+            check_one_is_in_scope(until, is_redrive=True, call=call)
+        for call in SUBMIT_CALLS:
+            check_one_is_in_scope(until, is_redrive=False, call=call)
+
+
+def test_a_job_that_was_redriven_and_failed_again_keeps_its_key() -> None:
+    world = unique_world(until="success")
+    first = cancelled(world)
+
+    def meanwhile() -> None:
+        redrive(world, first)
+        world.deliver(fail_for_good)
+
+    job = beside(world, meanwhile, "jobs.transition")
+    assert job.id == first.id
+    assert world.job(first).status is JobStatus.DEAD
+
+
+def test_a_submission_that_died_after_it_superseded_a_job_leaves_the_key_free() -> None:
+    world = unique_world()
+    first = cancelled(world)
+    faults = Faults().fail("jobs.put", Unavailable("It did not answer."))
+    with pytest.raises(Unavailable):
+        world.submit(payload=DAY, by=world.process(faults).api)
+    with pytest.raises(UniqueConflict, match="Submit the job again"):
+        redrive(world, first)
+    assert world.submit(payload=DAY).id != first.id
+    assert len(in_scope(world)) == 1
+
+
+def test_a_repeated_request_finds_the_job_that_it_created() -> None:
+    world = unique_world()
+    faults = Faults().fail("side_items.write_item", Unavailable("It did not answer."))
+    with pytest.raises(Unavailable):
+        world.submit(payload=DAY, id="mine", by=world.process(faults).api)
+    world.deliver()
+    again = world.submit(payload=DAY, id="mine")
+    assert again.status is JobStatus.SUCCEEDED
+    assert len(world.runs) == 1

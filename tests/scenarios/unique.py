@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.limits.debounce import Debounce
 from hourhand.domain.limits.unique_keys import Unique
 from hourhand.ports.handler_directory import HandlerInfo
 from tests.scenarios.steps import after, passed
 from tests.scenarios.work import Work
+from tests.world.runs import fail_for_good
 from tests.world.world import Process, World
 
 DAY = {"day": "monday"}
@@ -46,6 +48,11 @@ def _ended(world: World) -> None:
     world.deliver()
 
 
+def _failed(world: World) -> None:
+    world.submit(payload=DAY)
+    world.settle(fail_for_good)
+
+
 _CREATES = Work(
     name="a job of a new key is submitted", make=unique_world, act=submits, creates=True
 )
@@ -55,13 +62,19 @@ _MEETS = replace(
 _FOLLOWS = replace(
     _CREATES, name="a job of a key that is free again is submitted", arrange=after(_ended)
 )
+_SUPERSEDES = replace(
+    _CREATES,
+    name="a job of a key is submitted whose last job failed",
+    arrange=after(_failed),
+    ends=(*_CREATES.ends, JobStatus.DEAD),
+)
 _REPLACES = replace(
     _MEETS,
     name="a job replaces the one that has its key",
     make=lambda: unique_world(until="start", on_conflict="replace"),
 )
 
-UNIQUE = (_CREATES, _MEETS, _FOLLOWS, _REPLACES)
+UNIQUE = (_CREATES, _MEETS, _FOLLOWS, _SUPERSEDES, _REPLACES)
 """All the work that touches unique keys."""
 
 

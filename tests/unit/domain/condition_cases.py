@@ -217,6 +217,11 @@ CASES = (
         build=lambda job: transitions.expire(job, now=NOW, actor="scheduler"),
     ),
     Case(
+        builder="supersede",
+        ordinary=a_dead_job(),
+        build=lambda job: transitions.supersede(job, now=NOW),
+    ),
+    Case(
         builder="redrive",
         ordinary=a_dead_job(),
         build=lambda job: transitions.redrive(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hourhand.domain.jobs.job import Job, JobStatus, OnLost
+from hourhand.domain.jobs.job import REDRIVABLE, Job, JobStatus, OnLost
 from hourhand.domain.jobs.outbox import outbox_tasks
 from tests.unit.domain.condition_cases import MARGIN, WAIT
 from tests.unit.domain.job_samples import NOW
@@ -116,6 +116,20 @@ FIRST_DISCARD_STANDS = Invariant(
         was.discarded_at is None
         or (was.discarded_at, was.discard_note) == (is_now.discarded_at, is_now.discard_note)
     ),
+)
+ONLY_WHAT_ENDED_IS_SUPERSEDED = Invariant(
+    "only a job that could be redriven is superseded",
+    lambda read, was, is_now: is_now.superseded_at is None or is_now.status in REDRIVABLE,
+)
+ONLY_THE_END_THAT_WAS_READ_IS_SUPERSEDED = Invariant(
+    "the end of a later round, whose job may have the key, is not superseded by who did not see it",
+    lambda read, was, is_now: (
+        was.generation == read.generation or was.superseded_at == is_now.superseded_at
+    ),
+)
+SUPERSEDED_JOBS_STAY_FINAL = Invariant(
+    "a job that a newer one of its key superseded does not come back in scope",
+    lambda read, was, is_now: was.superseded_at is None or is_now.status.is_final,
 )
 ONLY_THE_CURRENT_GENERATION_RUNS = Invariant(
     "a message of an older generation starts nothing",

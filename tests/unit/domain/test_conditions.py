@@ -53,7 +53,8 @@ CONDITIONS = {
     "request_cancel": {*OWNER, "not_asked_yet"},
     "change": {"status", "generation"},
     "expire": {"status", "generation", "expired"},
-    "redrive": {"status", "generation"},
+    "supersede": {"status", "generation"},
+    "redrive": {"status", "generation", "not_superseded"},
     "discard": {"status", "generation", "not_discarded_yet"},
 }
 """The table of conditions in docs/explanation/design.md, by the names that the clauses have."""
@@ -93,7 +94,7 @@ def test_a_move_expects_what_the_protocol_asks_for(case: Case) -> None:
 @each_case
 def test_only_a_compacting_write_expects_the_history_as_it_was_read(case: Case) -> None:
     added = set(case.build(with_long_history(case.ordinary)).expect) - CONDITIONS[case.name]
-    records_no_event = {"keep_payload", "debounce", "claim", "heartbeat", "finish"}
+    records_no_event = {"keep_payload", "debounce", "supersede", "claim", "heartbeat", "finish"}
     assert added == (set() if case.builder in records_no_event else {"history_as_read"})
 
 

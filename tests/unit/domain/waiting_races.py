@@ -285,6 +285,27 @@ OPERATORS = (
         harm=keep.EVERY_CHANGE_OPENS_A_GENERATION,
     ),
     Race(
+        move="redrive",
+        clause="not_superseded",
+        story="a submission of its unique key came first",
+        meanwhile={"superseded_at": after(-1)},
+        harm=keep.SUPERSEDED_JOBS_STAY_FINAL,
+    ),
+    Race(
+        move="supersede",
+        clause="status",
+        story="it succeeded",
+        reads={"status": JobStatus.SUCCEEDED},
+        harm=keep.ONLY_WHAT_ENDED_IS_SUPERSEDED,
+    ),
+    Race(
+        move="supersede",
+        clause="generation",
+        story="it was redriven, and died once more",
+        meanwhile={"generation": 3, "round": 2, "token": 2},
+        harm=keep.ONLY_THE_END_THAT_WAS_READ_IS_SUPERSEDED,
+    ),
+    Race(
         move="discard",
         clause="status",
         story="it succeeded",

@@ -96,7 +96,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             telemetry=telemetry,
             ids=wiring.ids,
             unique_jobs=UniqueJobs(
-                wiring.unique_records, wiring.due, clock, settings.timings, change
+                wiring.unique_records, wiring.contents, wiring.due, clock, settings.timings, change
             ),
             check_payload=wiring.check_payload,
         ),

@@ -41,7 +41,7 @@ from tests.unit.domain.move_samples import CASES_BY_BUILDER, complete, done, fai
 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
-RECORDED_NOWHERE = {"debounce", "keep_payload", "heartbeat", "finish"}
+RECORDED_NOWHERE = {"debounce", "supersede", "keep_payload", "heartbeat", "finish"}
 """Moves that leave no event: repeated, they are harmless."""
 
 

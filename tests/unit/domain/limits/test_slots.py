@@ -32,6 +32,7 @@ from tests.unit.domain.job_samples import NOW, a_job, a_running_job, a_sent_job,
 LEASE = timedelta(seconds=45)
 
 
+DISCARDED = a_job(status=JobStatus.DEAD, discarded_at=NOW)
 PAUSING = a_job(status=JobStatus.DEAD, pauses_schedule=True, due_at=NOW)
 
 
@@ -71,6 +72,7 @@ FINAL = dict.fromkeys(("attempt", "job"), True)
         (a_job(status=JobStatus.CANCELLED), 1, {**FINAL, "success": True}),
         (a_job(status=JobStatus.EXPIRED), 1, {**FINAL, "success": True}),
         (a_job(status=JobStatus.DEAD), 1, {**FINAL, "success": False}),
+        (DISCARDED, 1, {**FINAL, "success": True}),
         (PAUSING, 1, {"attempt": True, "job": False, "success": False}),
         (a_running_job(), 1, {"attempt": False, "job": False, "success": False}),
         (a_sent_job(), 1, {"attempt": False, "job": False, "success": False}),
@@ -87,6 +89,7 @@ FINAL = dict.fromkeys(("attempt", "job"), True)
         "cancelled",
         "expired",
         "dead",
+        "discarded",
         "its schedule is still to be paused",
         "runs",
         "was granted a slot",
@@ -192,9 +195,14 @@ def test_dead_holders_above_the_share_are_dropped_before_one_is_replaced(
         (a_sent_job(), a_sent_job(generation=2), True),
         (a_sent_job(), a_sent_job(), False),
         (a_job(status=JobStatus.DEAD), a_job(status=JobStatus.DEAD), False),
+        (a_job(status=JobStatus.DEAD), DISCARDED, True),
+        (DISCARDED, a_sent_job(generation=2), True),
         (a_job(status=JobStatus.DEAD), a_sent_job(generation=2), True),
     ],
-    ids=["heartbeat", "end", "retry", "change", "mark", "discard", "redrive"],
+    ids=[
+        *("heartbeat", "end", "retry", "change", "mark"),
+        *("finish", "discard", "redrive of a discarded job", "redrive"),
+    ],
 )
 def test_a_move_ends_a_generation_by_an_end_or_a_new_one(
     before: Job, after_it: Job, ended: bool
@@ -211,12 +219,22 @@ BEGUN = {"lateness_ms": 0}
         (a_running_job(), a_job(status=JobStatus.SUCCEEDED), {"attempt", "job", "success"}),
         (a_running_job(), a_job(status=JobStatus.DEAD), {"attempt", "job"}),
         (a_running_job(), PAUSING, {"attempt"}),
+        (a_job(status=JobStatus.DEAD), DISCARDED, {"success"}),
         (a_running_job(), a_job(status=JobStatus.CANCELLED), {"attempt", "job", "success"}),
         (a_running_job(), a_job(status=JobStatus.RETRYING, generation=2), {"attempt"}),
         (a_sent_job(), a_sent_job(generation=2), {"attempt", "job", "success"}),
         (a_sent_job(**BEGUN), a_sent_job(generation=2, **BEGUN), {"attempt"}),
     ],
-    ids=["success", "death", "pausing", "cancel", "retry", "change", "change once begun"],
+    ids=[
+        "success",
+        "death",
+        "pausing",
+        "discard",
+        "cancel",
+        "retry",
+        "change",
+        "change once begun",
+    ],
 )
 def test_a_slot_ends_as_the_limit_says(before: Job, after_it: Job, ends: set[str]) -> None:
     assert {holds.value for holds in Holds if slot_ends(before, after_it, holds)} == ends

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hourhand.domain.errors import InvalidDebounce, InvalidInput, InvalidUnique, MissingKey
-from hourhand.domain.jobs.job import EventKind, Job, JobStatus
+from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.limits.debounce import MAX_WAIT_SECONDS, Debounce
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.memory import START
@@ -131,6 +131,33 @@ def test_a_submission_may_state_it_itself() -> None:
     assert second.run_at - START == timedelta(seconds=40)
 
 
+def test_an_expiry_belongs_to_the_submission_that_gives_it() -> None:
+    world = debounced()
+    edit(world, 1, expires_at=(START + timedelta(seconds=15)).isoformat())
+    world.advance(8)
+    second = edit(world, 2)
+    assert second.expires_at is None
+    world.settle()
+    assert ran(world) == ['{"n":2,"shop":"acme"}']
+
+
+def test_a_request_that_is_repeated_after_its_job_ended_creates_no_other() -> None:
+    world = debounced()
+    edit(world, 1, id="first")
+    job = edit(world, 2, id="second")
+    world.settle()
+    again = edit(world, 2, id="second")
+    assert (again.id, again.status) == (job.id, JobStatus.SUCCEEDED)
+    assert len(world.store.jobs()) == 1
+
+
+def test_a_request_that_is_repeated_while_its_job_waits_does_not_put_it_off() -> None:
+    world = debounced()
+    first = edit(world, 1, id="first")
+    world.advance(5)
+    assert edit(world, 1, id="first").run_at == first.run_at
+
+
 # --- what a further submission writes ---
 
 
@@ -170,18 +197,33 @@ def _noting(writes: list[str], name: str, real: Any) -> Any:
     return call
 
 
-def test_a_job_moves_once_in_a_quiet_period_however_many_submissions_came() -> None:
-    world = debounced()
-    for number in range(9):
+@pytest.mark.parametrize("wait", [20, 10, 2])
+def test_a_job_moves_at_most_twice_in_each_wait_however_many_submissions_come(wait: int) -> None:
+    world = debounced(wait=wait)
+    for number in range(60):
         job = edit(world, number)
         world.advance(1)
-    world.advance(1)
-    world.deliver()
+        world.deliver()
     assert ran(world) == []
+    moves = world.job(job).generation - 1
+    assert 1 < moves <= 2 * 60 // wait
     world.settle()
-    kinds = [event.kind for event in world.job(job).history]
-    assert kinds.count(EventKind.CHANGED) == 1
-    assert ran(world) == ['{"n":8,"shop":"acme"}']
+    assert ran(world) == ['{"n":59,"shop":"acme"}']
+
+
+def test_the_record_of_a_job_that_is_put_off_for_weeks_outlives_it() -> None:
+    world = debounced(wait=MAX_WAIT_SECONDS)
+    job = edit(world, 0)
+    [record] = world.side_items.items()
+    before = world.side_items.kept_until(record)
+    for day in range(33):
+        world.advance(80_000)
+        world.minute()
+        assert edit(world, day).id == job.id
+    after = world.side_items.kept_until(record)
+    assert before is not None
+    assert after is not None
+    assert after > before
 
 
 def test_a_job_that_waits_for_a_slot_takes_newer_payloads() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.requests import JobSubmission
+from hourhand.api.requests import BulkRequest, JobSubmission
 from hourhand.domain.errors import InvalidUnique, MissingKey, Unavailable, UniqueConflict
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.limits.unique_keys import Unique
@@ -173,6 +173,54 @@ def test_a_job_that_begins_between_the_look_and_the_change_is_not_replaced() -> 
     assert world.job(first).status is JobStatus.SUCCEEDED
 
 
+def test_a_job_that_is_replaced_loses_an_expiry_that_the_submission_does_not_give() -> None:
+    world = by_day(until="start", on_conflict="replace")
+    world.submit(payload=DAY, delay_seconds=60, expires_at=(START + timedelta(300)).isoformat())
+    second = world.submit(payload=DAY, delay_seconds=3600)
+    assert second.expires_at is None
+
+
+# --- repeated requests ---
+
+
+@pytest.mark.parametrize("until", ["start", "end", "success", 1])
+@pytest.mark.parametrize("ends", [succeed, fail_for_good])
+def test_a_request_that_is_repeated_after_its_job_ended_creates_no_other(
+    until: Any, ends: Any
+) -> None:
+    world = by_day(until=until)
+    first = world.submit(payload=DAY, id="mine")
+    world.deliver(ends)
+    world.advance(2)
+    again = world.submit(payload=DAY, id="mine")
+    assert (again.id, again.round) == (first.id, 1)
+    assert len(world.store.jobs()) == 1
+
+
+def test_a_request_that_replaced_a_job_is_known_once_that_job_ended() -> None:
+    world = by_day(until="start", on_conflict="replace")
+    world.submit(payload={**DAY, "n": 1}, id="first")
+    job = world.submit(payload={**DAY, "n": 2}, id="second")
+    world.deliver()
+    assert world.submit(payload={**DAY, "n": 2}, id="second").id == job.id
+    # Another one came since: the first counts as a new request.
+    assert world.submit(payload={**DAY, "n": 1}, id="first").id != job.id
+
+
+def test_an_id_with_another_body_is_another_request() -> None:
+    world = by_day()
+    first = world.submit(payload=DAY, id="mine")
+    world.deliver()
+    assert world.submit(payload={**DAY, "n": 2}, id="mine").id != first.id
+
+
+def test_the_same_body_without_an_id_is_another_request() -> None:
+    world = by_day()
+    first = world.submit(payload=DAY)
+    world.deliver()
+    assert world.submit(payload=DAY).id != first.id
+
+
 # --- bad input ---
 
 
@@ -213,6 +261,39 @@ def test_a_submission_that_died_before_the_record_is_found_by_the_next() -> None
     assert len(world.store.jobs()) == 1
     [record] = world.side_items.items().values()
     assert record.number("e") == 1
+
+
+def test_the_payload_of_a_submission_that_came_second_expires() -> None:
+    world = by_day()
+    large = {**DAY, "text": "x" * 300_000}
+    others: list[Job] = []
+    faults = Faults().interrupt("jobs.put", lambda: others.append(world.submit(payload=large)))
+    job = world.submit(payload={**large, "n": 2}, by=world.process(faults).api)
+    assert [job.id] == [other.id for other in others]
+    [stays] = world.objects.keys() - set(world.objects.finished())
+    assert stays == job.payload.key
+
+
+def test_a_payload_that_two_submissions_share_does_not_expire() -> None:
+    world = by_day()
+    large = {**DAY, "text": "x" * 300_000}
+    faults = Faults().interrupt("jobs.put", lambda: world.submit(payload=large))
+    job = world.submit(payload=large, by=world.process(faults).api)
+    assert world.objects.keys() == {job.payload.key}
+    assert not world.objects.finished()
+
+
+def test_a_job_that_is_met_in_a_bucket_that_may_be_closed_is_found_by_the_sweep() -> None:
+    world = by_day()
+    faults = Faults().interrupt("jobs.put", lambda: world.advance(600))
+    faults.fail("jobs.transition", Unavailable("It did not answer."))
+    with pytest.raises(Unavailable):
+        world.submit(payload=DAY, by=world.process(faults).api)
+    [job] = world.store.jobs().values()
+    met = world.submit(payload=DAY)
+    assert met.id == job.id
+    assert met.due_at is not None
+    assert met.due_at >= job.run_at + timedelta(seconds=600)
 
 
 def test_a_submission_that_stalls_looks_again_before_it_creates_a_job() -> None:
@@ -273,18 +354,132 @@ def test_unique_jobs_of_a_batch_meet_each_other_and_those_before_them() -> None:
     assert len(world.runs) == 3
 
 
-# --- changes ---
-
-
-def test_an_older_job_is_not_redriven_while_a_newer_one_has_the_key() -> None:
+def test_a_batch_that_takes_too_long_leaves_its_other_unique_jobs_to_a_repetition() -> None:
     world = by_day()
+    faults = Faults().interrupt("side_items.write_item", lambda: world.advance(20), nth=2)
+    bodies = [{"handler": "greet", "payload": {"day": n}, "id": f"id-{n}"} for n in range(3)]
+    requests = [JobSubmission.parse({**body}) for body in bodies]
+    plain = JobSubmission.parse({"handler": "other"})
+    process = world.process(faults).api
+    *taken, late, other = process.submission.submit_many([*requests, plain], actor="caller")
+    assert all(isinstance(one, Submitted) for one in (*taken, other))
+    assert isinstance(late, Unavailable)
+    again = world.api.submission.submit_many(requests, actor="caller")
+    assert [isinstance(one, Submitted) and one.created for one in again] == [False, False, True]
+
+
+# --- redrives ---
+
+
+def dead_jobs(world: World, count: int) -> list[Job]:
+    """Return jobs of one key, each of which ended DEAD before the next was submitted."""
+    jobs = []
+    for _ in range(count):
+        jobs.append(world.submit(payload=DAY))
+        world.deliver(fail_for_good)
+    return jobs
+
+
+def redrive(world: World, job: Job) -> Job:
+    return world.api.operations.redrive(job.id, actor="caller")
+
+
+def test_only_the_newest_job_of_a_key_is_redriven() -> None:
+    world = by_day()
+    *older, newest = dead_jobs(world, 3)
+    for job in older:
+        with pytest.raises(UniqueConflict, match=newest.id):
+            redrive(world, job)
+    assert redrive(world, newest).round == 2
+    assert world.submit(payload=DAY).id == newest.id
+    # Nor once the newest has ended.
+    world.deliver()
+    for job in older:
+        with pytest.raises(UniqueConflict, match=newest.id):
+            redrive(world, job)
+
+
+@pytest.mark.parametrize("ends", [succeed, fail_for_good])
+def test_a_bulk_redrive_puts_one_job_of_a_key_in_scope(ends: Any) -> None:
+    world = by_day()
+    *older, newest = dead_jobs(world, 3)
+    result = world.api.bulk.redrive(BulkRequest.parse({"all": True}), actor="caller")
+    assert (result.matched, result.changed) == (3, 1)
+    assert {failure.id for failure in result.failed} == {job.id for job in older}
+    assert all(isinstance(failure.error, UniqueConflict) for failure in result.failed)
+    world.deliver(ends)
+    again = world.api.bulk.redrive(BulkRequest.parse({"all": True}), actor="caller")
+    assert again.changed == (0 if ends is succeed else 1)
+    assert world.job(newest).round >= 2
+
+
+def test_a_job_that_a_redrive_cannot_bring_back_in_scope_is_redriven_at_any_time() -> None:
+    world = by_day(until="start")
     first = world.submit(payload=DAY)
     world.deliver(fail_for_good)
     second = world.submit(payload=DAY)
+    assert second.id != first.id
+    assert redrive(world, first).round == 2
+    assert world.submit(payload=DAY).id == second.id
+    world = by_day(until=60)
+    [first] = dead_jobs(world, 1)
+    world.advance(60)
+    assert world.submit(payload=DAY).id != first.id
+    assert redrive(world, first).round == 2
+
+
+def test_a_job_that_was_cancelled_before_it_began_has_the_key_again_once_redriven() -> None:
+    world = by_day(until="start")
+    first = world.submit(payload=DAY)
+    world.api.operations.cancel(first.id, actor="caller")
+    redrive(world, first)
+    assert world.submit(payload=DAY).id == first.id
+
+
+def test_a_cancelled_job_is_not_redriven_beside_a_dead_one_that_keeps_the_key() -> None:
+    world = by_day(until="success")
+    first = world.submit(payload=DAY)
+    world.api.operations.cancel(first.id, actor="caller")
+    [second] = dead_jobs(world, 1)
     with pytest.raises(UniqueConflict, match=second.id):
-        world.api.operations.redrive(first.id, actor="caller")
+        redrive(world, first)
+
+
+def test_a_dead_job_that_is_discarded_leaves_its_key() -> None:
+    world = by_day(until="success")
+    [first] = dead_jobs(world, 1)
+    world.api.operations.discard(first.id, actor="caller")
+    second = world.submit(payload=DAY)
+    assert second.id != first.id
+    with pytest.raises(UniqueConflict, match=second.id):
+        redrive(world, first)
+
+
+def test_a_job_whose_successor_was_deleted_is_to_be_submitted_again() -> None:
+    world = by_day()
+    first = world.submit(payload=DAY, retention_seconds=10 * 86_400)
+    world.deliver(fail_for_good)
+    second = world.submit(payload=DAY, retention_seconds=86_400)
     world.deliver()
-    assert world.api.operations.redrive(first.id, actor="caller").round == 2
+    world.advance(2 * 86_400)
+    world.store.delete_expired(world.clock.now())
+    assert second.id not in world.store.jobs()
+    with pytest.raises(UniqueConflict, match="Submit the job again"):
+        redrive(world, first)
+
+
+def test_a_refused_redrive_leaves_no_payload_in_the_bucket() -> None:
+    world = by_day()
+    large = {**DAY, "text": "x" * 300_000}
+    first = world.submit(payload=large)
+    world.settle(fail_for_good)
+    faults = Faults().interrupt("jobs.transition", lambda: world.submit(payload=DAY))
+    with pytest.raises(UniqueConflict):
+        world.process(faults).api.operations.redrive(first.id, actor="caller")
+    assert world.job(first).payload.key in world.objects.finished()
+
+
+# --- changes ---
 
 
 def test_a_job_that_is_moved_a_little_leaves_its_record_as_it_is() -> None:

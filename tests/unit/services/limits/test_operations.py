@@ -373,6 +373,21 @@ def test_the_slot_of_a_dead_job_is_freed_on_request(size: int) -> None:
     assert event.note == "greet.1: the slot of dead-0"
 
 
+@pytest.mark.parametrize("size", [1, 3, 21])
+def test_a_job_that_is_discarded_gives_its_slot_to_the_next(size: int) -> None:
+    world = limited(Concurrency(size, holds="success"))
+    for number in range(size):
+        world.submit(id=f"dead-{number}", retry={"max_attempts": 1})
+    world.deliver(fail)
+    late = world.submit(id="late")
+    world.deliver()
+    assert world.job(late).waits_for is not None
+    world.api.operations.discard("dead-0", actor="caller")
+    world.deliver()
+    assert world.job(late).status is JobStatus.SUCCEEDED
+    assert "dead-0" not in holders(world)
+
+
 def test_slots_that_are_freed_at_one_instant_are_all_kept_for_the_audit() -> None:
     world = limited(Concurrency(3, holds="success"))
     names = [f"dead-{number}" for number in range(3)]

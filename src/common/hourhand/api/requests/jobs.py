@@ -194,10 +194,11 @@ class JobSubmission(BaseModel):
         """Return the change by which a waiting job becomes the one that is submitted.
 
         ``run_at``: its time, in place of that of the submission. ``keeps_payload``: the payload
-        stays.
+        stays. The expiry is that of the submission, or none: the old one belongs to another time.
         """
-        given = {"priority": self.priority, "expires_at": self.expires_at}
-        sets: dict[str, Any] = {name: one for name, one in given.items() if one is not None}
+        sets: dict[str, Any] = {"expires_at": self.expires_at}
+        if self.priority is not None:
+            sets["priority"] = self.priority
         if run_at is not None or self.run_at is not None:
             sets["run_at"] = run_at or self.run_at
         else:
@@ -206,6 +207,7 @@ class JobSubmission(BaseModel):
             sets["payload"] = self.payload
         patch = JobPatch.model_construct(set(sets), **sets)
         patch._payload_text = None if keeps_payload else self._payload_text
+        patch._body_hash = self._body_hash
         return patch
 
     @property
@@ -250,6 +252,7 @@ class JobPatch(BaseModel):
     expires_at: Instant | None = None
 
     _payload_text: str | None = PrivateAttr(default=None)
+    _body_hash: str | None = PrivateAttr(default=None)
 
     @classmethod
     def parse(cls, raw: object) -> JobPatch:
@@ -282,6 +285,11 @@ class JobPatch(BaseModel):
     def payload_text(self) -> str | None:
         """The new payload as canonical JSON; ``None`` where none was sent."""
         return self._payload_text
+
+    @property
+    def body_hash(self) -> str | None:
+        """The submission that the job becomes; ``None``: it stays the one that it is."""
+        return self._body_hash
 
 
 def _submission_or_error(raw: object) -> JobSubmission | HourhandError:

@@ -238,6 +238,7 @@ JOB_CODECS: Mapping[str, Codec] = by_field(
     Codec("slot_shards", "sl", binary, read_binary),
     Codec("unique_key", "nk", _unique_value, _read_unique),
     Codec("debounces", "db", number, read_int),
+    Codec("superseded_at", "su", time, read_time),
     Codec("pauses_schedule", "pf", flag, read_flag, default=False),
     Codec("waits_for", "wf", waits_for_value, read_waits_for),
     Codec("reservation", "rv", _reservation_value, _read_reservation),

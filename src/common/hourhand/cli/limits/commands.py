@@ -214,7 +214,8 @@ def retime(session: Session, name: LimitName, key: RetimedKeyOption = None) -> i
 def free(session: Session, name: LimitName, job_id: JobId) -> None:
     """Free the slot that a DEAD job keeps, so that the next job may start.
 
-    With holds="success" a slot is kept until the job succeeds: redrive the job, or free its slot.
+    With holds="success" a slot is kept until the job succeeds: redrive or discard the job, or free
+    its slot.
     """
     session.agree()
     limit = session.client.limits.free(name, job_id)

@@ -218,6 +218,8 @@ class Job:
     slots, see `hourhand.domain.limits.shards`. ``unique_key``: the digest of its unique key, and
     its incarnation, see `hourhand.domain.limits.unique_keys`. ``debounces``: how many submissions
     of its key moved the ``run_at`` of a debounced job, whose ``due_at`` stays as it is.
+    ``superseded_at``: when a submission that creates a newer job of its unique key found it ended:
+    it is redriven no more.
     ``pauses_schedule``: its schedule is paused should it end DEAD. ``discarded_at``: when a person
     acknowledged that a DEAD job needs no further work, with the ``discard_note``.
     ``waits_for``: what a job that has not started waits for beside its time. A job that waits for a
@@ -276,6 +278,7 @@ class Job:
     slot_shards: bytes | None = None
     unique_key: tuple[str, int] | None = None
     debounces: int | None = None
+    superseded_at: datetime | None = None
     pauses_schedule: bool = False
     trace_id: str | None = None
     waits_for: WaitsFor | None = None

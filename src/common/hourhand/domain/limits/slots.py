@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.outbox import is_pausing
 from hourhand.domain.limits.declarations import MAX_LAZY_SLOTS, Holds
 from hourhand.domain.times import to_ms
@@ -77,14 +77,19 @@ def waits_in_any_case(job: Job) -> bool:
 
 
 def generation_ended(before: Job, after: Job) -> bool:
-    """Whether a move ended the generation of a job, and with it the slots of an attempt."""
+    """Whether a move ended the generation of a job, and with it slots.
+
+    A discard does, too: `Holds.SUCCESS` has a slot kept until a failure is settled.
+    """
     if before.status.is_final:
-        return after.generation > before.generation
+        return after.generation > before.generation or _was_discarded(before, after)
     return after.status.is_final or after.generation > before.generation
 
 
 def slot_ends(before: Job, after: Job, holds: Holds) -> bool:
     """Whether a job gives its slot back once its generation ended by a move."""
+    if _was_discarded(before, after):
+        return holds is Holds.SUCCESS
     if after.status.is_final:
         return not _keeps_slot_at_end(after, holds)
     return not keeps_slot(before, holds)
@@ -102,13 +107,17 @@ def is_dead_holder(job: Job | None, generation: int, holds: Holds) -> bool:
     return job.generation != generation and not keeps_slot(job, holds)
 
 
+def _was_discarded(before: Job, after: Job) -> bool:
+    return before.discarded_at is None and after.discarded_at is not None
+
+
 def _keeps_slot_at_end(job: Job, holds: Holds) -> bool:
     """Whether a job that ended keeps its slot: the next must not run before a failure is settled.
 
     With `Holds.JOB`, that is until the schedule is paused that is to be paused for the failure.
     """
     if holds is Holds.SUCCESS:
-        return job.status is JobStatus.DEAD
+        return job.is_unresolved
     return holds is Holds.JOB and is_pausing(job)
 
 

@@ -2,19 +2,20 @@
 
 The jobs of a key are numbered; the number is the *incarnation*. The id of a job follows from the
 key and its incarnation, so the put of the job itself decides which of two submissions creates it.
-The unique-key record only says which incarnation is the newest, and no lock can be left behind.
+The unique-key record only says which incarnation is the newest, and no lock can be left behind. A
+job that ended is superseded before the next is put, so that no redrive brings it back beside it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
 from hourhand.domain.errors import FieldError, InvalidUnique, MissingKey
 from hourhand.domain.ids import canonical_json, short_digest
-from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.job import REDRIVABLE, Job, JobStatus
 from hourhand.domain.limits.keys import InvalidLimit, KeyFields, parse_key_path
 from hourhand.domain.side_items import (
     UNIQUE_KEY_PREFIX,
@@ -115,8 +116,14 @@ class Unique:
             case Until.END:
                 return not job.status.is_final
             case Until.SUCCESS:
-                return not job.status.is_final or job.status is JobStatus.DEAD
+                return not job.status.is_final or job.is_unresolved
         return now < job.created_at + timedelta(seconds=int(self.until))
+
+    def may_return(self, job: Job, now: datetime) -> bool:
+        """Whether a redrive would bring a job back in scope that is out of it."""
+        if job.status not in REDRIVABLE:
+            return False
+        return self.has_key(replace(job, status=JobStatus.PENDING), now)
 
 
 def digest_of_key(label: str, handler: str, key: str, job: KeyFields) -> str:

@@ -21,8 +21,9 @@ ASK_AGAIN = timedelta(seconds=5)
 class DebounceRule:
     """Implements the `StartRule` of debounced jobs: moves one to the time that submissions gave it.
 
-    A submission writes the payload and the time alone; so a job is moved once in a quiet period,
-    however many came. The claim is refused where one comes after this rule.
+    A submission writes the payload and the time alone. So while submissions keep coming, a job is
+    moved about once per ``wait``, at most twice, however many come. The claim is refused where one
+    comes after this rule.
     """
 
     due: DueJobs
@@ -37,7 +38,7 @@ class DebounceRule:
             # The claim is refused where the job changed, and says what becomes of the message.
             return None
         # Before the move, so that the record of its key outlives the job.
-        self.unique.keep(job, job.run_at)
+        self.unique.renew(job, job.run_at)
         build = partial(change, sets={}, reason="a newer submission came")
         result = self.due.move(job, job.run_at, build, self.worker)
         return Deferred() if isinstance(result, Applied) else Deferred(ASK_AGAIN)

@@ -157,7 +157,7 @@ class OperationsService:
         """Redrive a DEAD, EXPIRED or CANCELLED job: it runs again, with all its attempts.
 
         ``sets`` are new values of other fields. Raises `NotFound`, `WrongState`, `UniqueConflict`
-        for a unique job whose key a newer one has, and `Unavailable`.
+        for a unique job that a newer one of its key has superseded, and `Unavailable`.
         """
         job = self._require(job_id)
         for _ in range(MAX_LOST_RACES):
@@ -166,7 +166,8 @@ class OperationsService:
                     f"Job {job_id} is {job.status}; only DEAD, EXPIRED and CANCELLED jobs can be "
                     "redriven."
                 )
-            self.unique.require_newest(job)
+            if job.superseded_at is not None:
+                raise self.unique.conflict_of(job)
             self._require_payload_is_json(job)
             if job.due_at is not None:
                 # A dead letter is still owed for the round that ended: it goes out first.
@@ -179,6 +180,8 @@ class OperationsService:
                 self.telemetry.count("jobs_redriven")
                 self._keep_objects(job)
                 return job
+            # They were marked live for a redrive that was refused.
+            self.contents.keep_live(job)
         raise _lost_too_often(job_id)
 
     def discard(self, job_id: str, *, actor: str, note: str = "", reason: str = "") -> Job:
@@ -249,6 +252,8 @@ class OperationsService:
         require_expiry_after(expires_at, run_at or job.run_at, now)
         if "expires_at" in patch.given:
             sets["expires_at"] = expires_at
+        if patch.body_hash is not None:
+            sets["body_hash"] = patch.body_hash
         if patch.priority is not None:
             sets["priority"] = sets["queue"] = patch.priority
         # A job that waits for another attempt is due later than its run_at.
@@ -296,13 +301,8 @@ class OperationsService:
         if replaced.key == job.payload.key:
             return
         try:
-            if replaced.key is not None:
-                self.contents.mark_replaced(replaced.key, self.clock.now() + keep_after_end(job))
-            # Objects are named by their texts: what one change leaves behind, another at the same
-            # time may bring back. The last one to come handles what the job has now.
-            current = self.jobs.get(job.id)
-            if current is not None and not current.status.is_final:
-                self.contents.keep_live(current)
+            kept_until = self.clock.now() + keep_after_end(job)
+            self.contents.settle_replaced(job.id, replaced.key, kept_until)
         except Exception as error:  # noqa: BLE001 - the change stands, whatever this was
             self.telemetry.warning(
                 "A replaced payload could not be marked. Its object stays in the bucket.",

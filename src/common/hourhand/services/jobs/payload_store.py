@@ -65,9 +65,17 @@ class PayloadStore:
         for key in object_keys(job):
             self.objects.mark_finished(key, keep_until)
 
-    def mark_replaced(self, key: str, keep_until: datetime) -> None:
-        """Let an object expire whose job has another payload now."""
-        self.objects.mark_finished(key, keep_until)
+    def settle_replaced(self, job_id: str, key: str | None, keep_until: datetime) -> None:
+        """Let the object of a payload expire, if it had one, whose job has another payload.
+
+        Objects are named by their texts: what one writer leaves behind, another at the same time
+        may bring back. The last one to come handles what the job has now.
+        """
+        if key is not None:
+            self.objects.mark_finished(key, keep_until)
+        current = self.jobs.get(job_id)
+        if current is not None and not current.status.is_final:
+            self.keep_live(current)
 
     def mark_live(self, job: Job) -> None:
         """Keep the objects of a job that is still to run."""

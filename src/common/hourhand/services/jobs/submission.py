@@ -53,6 +53,10 @@ JOBS_A_ROUND = 100
 """Jobs of a batch that are stored, then sent: four calls of DynamoDB and ten of SQS, if nothing
 lies beside them. The first is on its way while the next hundred are stored."""
 
+MAX_SECONDS_OF_KEYS = 15.0
+"""How long the unique and debounced jobs of a batch are submitted, which takes some calls for each.
+API Gateway answers for the API after 30 s."""
+
 NAMED_HANDLERS = 20
 """How many known handlers an error names."""
 
@@ -113,11 +117,16 @@ class SubmissionService:
         actor: str,
         trace_id: str | None = None,
     ) -> list[Submitted | HourhandError]:
-        """Accept many, each on its own; results in the order sent, errors as values."""
+        """Accept many, each on its own; results in the order sent, errors as values.
+
+        Unique and debounced jobs are submitted one by one; those for which no time is left end in
+        `Unavailable`, and can be repeated.
+        """
         results: list[Submitted | HourhandError] = []
+        deadline = self.clock.monotonic() + MAX_SECONDS_OF_KEYS
         for together in _rounds(requests):
             # Sent as they are stored: the first must not wait for the last.
-            results += self._submit_round(together, actor, trace_id)
+            results += self._submit_round(together, actor, trace_id, deadline)
         return results
 
     def _submit_round(
@@ -125,8 +134,11 @@ class SubmissionService:
         requests: Sequence[JobSubmission | HourhandError],
         actor: str,
         trace_id: str | None,
+        deadline: float,
     ) -> list[Submitted | HourhandError]:
-        prepared = [or_error(partial(self._prepare_any, r, actor, trace_id)) for r in requests]
+        prepared = [
+            or_error(partial(self._prepare_any, r, actor, trace_id, deadline)) for r in requests
+        ]
         jobs = [each.job for each in prepared if isinstance(each, _Prepared)]
         put = iter(self.due.put_many(jobs, actor))
         return [
@@ -137,11 +149,17 @@ class SubmissionService:
         ]
 
     def _prepare_any(
-        self, request: JobSubmission | HourhandError, actor: str, trace_id: str | None
+        self,
+        request: JobSubmission | HourhandError,
+        actor: str,
+        trace_id: str | None,
+        deadline: float,
     ) -> _Prepared | Submitted:
         """Prepare a job of a batch; a unique one is submitted at once, by itself."""
         if isinstance(request, HourhandError) or not self._has_key(request):
             return self._prepare(request, actor, trace_id)
+        if self.clock.monotonic() >= deadline:
+            raise Unavailable("The unique jobs of the batch took too long; submit this one again.")
         return self.submit(request, actor=actor, trace_id=trace_id)
 
     def _has_key(self, request: JobSubmission) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from hourhand.domain.errors import (
@@ -15,6 +16,7 @@ from hourhand.domain.errors import (
     WrongState,
 )
 from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.transitions import keep_after_end, supersede
 from hourhand.domain.limits.unique_keys import (
     OnConflict,
     Unique,
@@ -25,17 +27,17 @@ from hourhand.domain.limits.unique_keys import (
 )
 from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.clock import Clock
-from hourhand.ports.job_store import Applied, JobStore
+from hourhand.ports.job_store import Applied, JobStore, Refused, WriteResult
 from hourhand.ports.side_item_store import SideItemStore
-from hourhand.services.jobs.due import DueJobs
+from hourhand.services.jobs.due import DueJobs, make_transition
 from hourhand.services.jobs.new_job import DerivedIds
+from hourhand.services.jobs.payload_store import PayloadStore
 
 if TYPE_CHECKING:
     from hourhand.api.requests import JobPatch, JobSubmission
 
 MAX_RACES = 5
 """Incarnations that other submissions create meanwhile; then the caller is asked to repeat."""
-
 
 MOVED_LITTLE = timedelta(days=30)
 """A job that is due so soon after its creation needs no longer record: its record is kept for 400
@@ -69,16 +71,19 @@ class UniqueRecords:
         if due_at > job.created_at + MOVED_LITTLE:
             self.keep(job, due_at)
 
-    def require_newest(self, job: Job) -> None:
-        """Refuse to redrive a job while a newer one of its key has not ended.
-
-        Raises `UniqueConflict`. A submission in the same instant may create a job beside it.
-        """
-        if job.unique_key is None:
-            return
-        newest, other = self.newest(job.unique_key[0])
-        if newest > job.unique_key[1] and other is not None and not other.status.is_final:
-            raise UniqueConflict(f"Job {other.id} has the unique key of job {job.id} now.")
+    def conflict_of(self, superseded: Job) -> UniqueConflict:
+        """Return why a job is not redriven that a newer one of its key has superseded."""
+        other = self.newest(superseded.unique_key[0])[1] if superseded.unique_key else None
+        if other is None or other.id == superseded.id:
+            # The newer one was deleted, or its submission died before it created the job.
+            return UniqueConflict(
+                f"A newer submission took the unique key of job {superseded.id}. Submit the job "
+                "again."
+            )
+        return UniqueConflict(
+            f"Job {other.id} is the newest of the unique key of job {superseded.id}; an older one "
+            "cannot be redriven."
+        )
 
 
 Build: TypeAlias = Callable[[str, datetime, tuple[str, int]], Job]
@@ -105,6 +110,7 @@ class UniqueJobs:
     """
 
     records: UniqueRecords
+    contents: PayloadStore
     due: DueJobs
     clock: Clock
     timings: Timings
@@ -121,33 +127,64 @@ class UniqueJobs:
         for _ in range(MAX_RACES):
             read_at, now = self.clock.monotonic(), self.clock.now()
             newest, standing = self.records.newest(key.digest)
+            if standing is not None and _is_repeated(request, standing):
+                return self._accepted(standing, now, actor), False
             if standing is not None and key.unique.has_key(standing, now):
-                met = self._meet(request, key, standing, actor)
+                met = self._meet(key, standing, actor)
                 if met is not None:
-                    return met, False
+                    return self._accepted(met, now, actor), False
                 continue
             next_one = newest + 1
             job_id = self.records.ids.of_unique(key.digest, next_one)
             job = build(job_id, now, (key.digest, next_one))
-            if self.clock.monotonic() - read_at > self.timings.stall_bound.total_seconds():
-                # The incarnation may be over by now, and its job deleted.
-                continue
-            result = self.due.put(job, actor)
-            # If another created it, that may have died before it wrote the record.
-            created = result.job if isinstance(result, Applied) else result.current
-            if created is not None:
-                self.records.keep(created, created.due_at or now)
-            if isinstance(result, Applied):
-                return result.job, True
+            put = self._put(key, job, standing, read_at, actor)
+            if isinstance(put, Applied):
+                return put.job, True
+            if put.current is not None:
+                self._settle_payload(job, put.current)
         raise Unavailable("Other submissions of this unique key came first each time; try again.")
 
-    def _meet(
-        self, request: JobSubmission, key: UniqueKey, standing: Job, actor: str
-    ) -> Job | None:
+    def _put(
+        self, key: UniqueKey, job: Job, standing: Job | None, read_at: float, actor: str
+    ) -> WriteResult:
+        """Put the next job of a key, once a redrive cannot bring the one before back in scope.
+
+        ``read_at``: when that one was read, by the monotonic clock.
+        """
+        if standing is not None and not self._supersede(key.unique, standing, job.created_at):
+            return Refused(None)
+        if self.clock.monotonic() - read_at > self.timings.stall_bound.total_seconds():
+            # The next job may be over by now, and deleted.
+            return Refused(None)
+        result = self.due.put(job, actor)
+        # If another created it, that may have died before it wrote the record.
+        created = result.job if isinstance(result, Applied) else result.current
+        if created is not None:
+            self.records.keep(created, created.due_at or job.created_at)
+        return result
+
+    def _supersede(self, unique: Unique, job: Job, now: datetime) -> bool:
+        """Whether a job stays out of scope. One that a redrive would bring back is marked."""
+        if job.superseded_at is not None or not unique.may_return(job, now):
+            return True
+        move = partial(supersede, now=now)
+        return isinstance(make_transition(self.records.jobs, job, move), Applied)
+
+    def _settle_payload(self, job: Job, created: Job) -> None:
+        """Let the object of a job expire whose id another submission took first."""
+        if job.payload.key is not None and job.payload.key != created.payload.key:
+            until = self.clock.now() + keep_after_end(job)
+            self.contents.settle_replaced(job.id, job.payload.key, until)
+
+    def _accepted(self, job: Job, now: datetime, actor: str) -> Job:
+        """Return a job that a submission met, in a bucket that the sweep reads.
+
+        Its first writer may have died before it noticed that it had stalled.
+        """
+        return self.due.refile(job, actor) if self.due.is_behind(job, now) else job
+
+    def _meet(self, key: UniqueKey, standing: Job, actor: str) -> Job | None:
         """Return the job that a submission meets; ``None``: it began meanwhile, look again."""
-        if request.id is not None and standing.body_hash == request.body_hash:
-            # The same request, repeated after a lost answer: no other has its id.
-            return standing
         if key.unique.on_conflict is OnConflict.REJECT:
             problem = FieldError("unique", f"job {standing.id} has the key")
             raise UniqueConflict(f"Job {standing.id} has the unique key.", errors=(problem,))
@@ -157,3 +194,8 @@ class UniqueJobs:
             return self.change(standing, key.replaces(standing, self.clock.now()), actor)
         except (WrongState, NotFound):
             return None
+
+
+def _is_repeated(request: JobSubmission, job: Job) -> bool:
+    """Whether a job was created, or last replaced, by this very request: no other has its id."""
+    return request.id is not None and job.body_hash == request.body_hash

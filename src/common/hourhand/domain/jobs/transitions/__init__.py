@@ -33,6 +33,7 @@ from hourhand.domain.jobs.transitions._operations import (
     discard,
     redrive,
     request_cancel,
+    supersede,
 )
 from hourhand.domain.jobs.transitions._parts import KEY_HOLDS_AT_LEAST, keep_after_end
 from hourhand.domain.jobs.transitions._recovery import expire, finish, recover
@@ -66,6 +67,7 @@ __all__ = [
     "refile",
     "request_cancel",
     "retry_later",
+    "supersede",
     "take_over",
     "unmark",
     "unpark",

@@ -123,6 +123,20 @@ def debounce(job: Job, *, sets: Mapping[str, Any]) -> Transition:
     )
 
 
+def supersede(job: Job, *, now: datetime) -> Transition:
+    """Note of a job that ended that a newer one of its unique key follows: it is redriven no more.
+
+    So the job's own item decides between a redrive and a submission, and not two jobs of a key come
+    in scope. It names the generation that was read: a redrive that came first is in scope.
+    """
+    return Transition(
+        name="supersede",
+        job_id=job.id,
+        expect={"status": StatusIn(REDRIVABLE), "generation": same_generation(job)},
+        sets={"superseded_at": now},
+    )
+
+
 def redrive(
     job: Job,
     *,
@@ -143,7 +157,11 @@ def redrive(
         name="redrive",
         job_id=job.id,
         to=status,
-        expect={"status": StatusIn(REDRIVABLE), "generation": same_generation(job)},
+        expect={
+            "status": StatusIn(REDRIVABLE),
+            "generation": same_generation(job),
+            "not_superseded": Absent("superseded_at"),
+        },
         sets={
             **cleared(
                 *LEASE_FIELDS,
