@@ -12,6 +12,7 @@ from proof.explorer.operations import changes, operates, submitted
 from proof.explorer.process import CALLER, ScriptedProcess
 from proof.explorer.scenario import CRASH, QUIET, Operation, Scenario, scenarios_among
 from tests.scenarios.steps import after, delivered, handler_paused, passed
+from tests.world.limits import while_one_runs
 from tests.world.runs import HandlerKilled, kill_process, succeed
 from tests.world.world import World
 
@@ -112,12 +113,20 @@ def _full(world: World) -> None:
     world.deliver()
 
 
+def _granted(world: World) -> None:
+    """Let a job of each handler park, and the first of them be granted the slot."""
+    world.submit(id="zero", handler="other")
+    world.advance(0.001)
+    _one_of_each(world)
+    while_one_runs(world, lambda: None)
+
+
 SLOT_PAUSE_SHARED = Scenario(
     name="slot-pause-shared",
-    about="a handler is paused that shares a limit of one with another handler",
+    about="a handler is paused whose job was granted a slot that it shares with another handler",
     declared=(Concurrency(1, name="shared"),),
     others=("other",),
-    arrange=_one_of_each,
+    arrange=_granted,
     operations=(pauses(),),
     deliveries=2,
     limits=QUIET,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from itertools import pairwise
 from typing import Any
 
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
@@ -123,10 +122,7 @@ def slots_left(jobs: Sequence[Job], items: Items, declared: Sequence[Limit]) -> 
 
 
 def judge_rates(jobs: Sequence[Job], declared: Sequence[Limit]) -> Iterator[str]:
-    """Yield the rates of whose jobs more started in some interval than may.
-
-    A worker that takes over a lost attempt goes on with the start that was counted.
-    """
+    """Yield the rates of which more attempts started in some interval than may."""
     rates = [limit for limit in declared if isinstance(limit, Rate) and limit.on is None]
     starts = sorted(at for job in jobs for at in _starts(job)) if rates else []
     for rate in rates:
@@ -170,11 +166,7 @@ def _least_time(rate: Rate, starts: int) -> timedelta:
 
 
 def _starts(job: Job) -> Iterator[datetime]:
-    events = (None, *job.history)
-    for before, event in pairwise(events):
-        is_taken_over = before is not None and before.kind is EventKind.LOST
-        if event is not None and event.kind is EventKind.CLAIMED and not is_taken_over:
-            yield event.at
+    return (event.at for event in job.history if event.kind is EventKind.CLAIMED)
 
 
 def _waits(job: Job | None, waiter: Waiter) -> bool:

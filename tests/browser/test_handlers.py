@@ -1,4 +1,4 @@
-"""The console's handlers: the list, one of them, and the form that is built from its schema."""
+"""The console's handlers: the list, one of them, and its pause."""
 
 from __future__ import annotations
 
@@ -19,18 +19,6 @@ SUBMIT = "/console/submit?handler=send-invoice"
 def row_of(page: Page, name: str) -> Locator:
     """Return the row of a handler in the list."""
     return page.locator("tbody tr").filter(has=page.get_by_role("link", name=name, exact=True))
-
-
-def field(page: Page, name: str) -> Locator:
-    """Return a field of the payload's form."""
-    return page.get_by_role("group", name="Payload").get_by_label(name)
-
-
-def submitted(page: Page, cloud: Cloud) -> dict[str, Any]:
-    """Submit the form, and return the job."""
-    page.get_by_role("button", name="Submit job").click()
-    page.wait_for_url("**/console/jobs/*")
-    return cloud.job(page.url.rsplit("/", 1)[1])
 
 
 def test_the_list_has_each_handler_with_its_fields_and_the_figures_of_a_named_sample(
@@ -202,6 +190,32 @@ def test_jobs_ahead_of_time_do_not_hide_how_the_last_runs_went(
     first.get_by_role("link", name=dead).wait_for()
 
 
+KEYS = {
+    "unique": (
+        {"key": "payload.day", "until": "end", "on_conflict": "reject"},
+        "one job of payload.day until its end; another submission is refused",
+    ),
+    "debounce": (
+        {"key": "tenant", "wait_seconds": 10, "max_wait_seconds": 60, "mode": "first"},
+        "one job of tenant, 10 s after the last submission, at most 1 min after the first; it has"
+        " the first payload",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_a_key_of_the_jobs_is_shown_among_the_policies(page: Page, name: str) -> None:
+    stated, words = KEYS[name]
+
+    def answer(route: Any) -> None:
+        answered = route.fetch()
+        route.fulfill(response=answered, json={**answered.json(), name: stated})
+
+    page.route("**/v1/handlers/greet", answer)
+    page.goto("/console/handlers/greet")
+    page.get_by_role("region", name="Policies").get_by_text(words).wait_for()
+
+
 def test_a_declared_schedule_is_shown_among_the_policies(page: Page) -> None:
     declared = {"expression": ["30 2 * * *", "@daily"], "timezone": "Europe/Berlin"}
 
@@ -225,131 +239,6 @@ def test_a_handler_that_is_not_registered_is_said_to_be_missing(page: Page, guar
     page.get_by_text("This handler is not registered").wait_for()
 
 
-def test_the_form_has_a_field_for_each_property_with_its_default(page: Page, cloud: Cloud) -> None:
-    page.goto(SUBMIT)
-    field(page, "customer").wait_for()
-    group = page.get_by_role("group", name="Payload")
-    assert group.locator(".required").count() == 2
-    assert field(page, "currency").input_value() == '"EUR"'
-    assert field(page, "send").input_value() == "true"
-    # Packing runs no code for a default, so one of a `default_factory` is not in the schema.
-    assert field(page, "lines").input_value() == ""
-    field(page, "customer").fill("ada")
-    field(page, "cents").fill("12345678901234567890")
-    field(page, "currency").select_option("USD")
-    field(page, "send").select_option("false")
-    field(page, "lines").fill('[{"text": "one"}]')
-    job = submitted(page, cloud)
-    assert job["payload"] == {
-        "customer": "ada",
-        "cents": 12345678901234567890,
-        "currency": "USD",
-        "send": False,
-        "lines": [{"text": "one"}],
-    }
-
-
-def test_each_error_of_the_api_is_shown_at_its_field(page: Page, guard: Guard) -> None:
-    guard.allow("status of 422")
-    page.goto(SUBMIT)
-    field(page, "customer").fill("ada")
-    field(page, "cents").fill("many")
-    page.get_by_role("button", name="Submit job").click()
-    page.locator("[aria-invalid]").first.wait_for()
-    assert field(page, "cents").get_attribute("aria-invalid") == "true"
-    assert field(page, "customer").get_attribute("aria-invalid") is None
-    assert page.url.endswith(SUBMIT)
-
-
-def test_a_property_that_the_handler_does_not_have_is_refused_with_the_one_that_was_meant(
-    page: Page, guard: Guard
-) -> None:
-    guard.allow("status of 422")
-    page.goto(SUBMIT)
-    field(page, "customer").wait_for()
-    page.get_by_role("button", name="JSON", exact=True).click()
-    editor = page.get_by_label("Payload (JSON)")
-    editor.fill('{"customer": "ada", "cents": 1, "curency": "USD"}')
-    page.get_by_role("button", name="Submit job").click()
-    page.get_by_text("Did you mean 'currency'?").first.wait_for()
-    assert page.get_by_text("payload.curency").count() > 0
-    assert editor.get_attribute("aria-invalid") == "true"
-
-
-def test_broken_json_in_a_field_is_said_there_and_not_sent(page: Page) -> None:
-    page.goto(SUBMIT)
-    field(page, "customer").fill("ada")
-    field(page, "cents").fill("1")
-    field(page, "lines").fill("[{")
-    page.locator(".field-error", has_text="Line 1, column").wait_for()
-    assert page.get_by_role("button", name="Submit job").is_disabled()
-
-
-def test_the_payload_can_be_written_as_json_and_goes_back_to_the_form(
-    page: Page, cloud: Cloud
-) -> None:
-    page.goto(SUBMIT)
-    field(page, "customer").fill("ada")
-    page.get_by_role("button", name="JSON", exact=True).click()
-    editor = page.get_by_label("Payload (JSON)")
-    assert '"customer": "ada"' in editor.input_value()
-    # A null, and a property that the schema does not have, have no field.
-    editor.fill('{"customer": "bob", "cents": 2, "reference": null}')
-    form = page.get_by_role("button", name="Form", exact=True)
-    assert form.is_disabled()
-    editor.fill('{"customer": "bob", "cents": 2}')
-    form.click()
-    assert field(page, "customer").input_value() == "bob"
-    assert field(page, "currency").input_value() == ""
-    job = submitted(page, cloud)
-    assert job["payload"]["customer"] == "bob"
-
-
-def test_a_handler_without_a_schema_takes_json(page: Page, cloud: Cloud) -> None:
-    page.goto("/console/submit?handler=greet")
-    editor = page.get_by_label("Payload (JSON)")
-    editor.fill('{"n": 1.0}')
-    assert page.get_by_role("group", name="Payload").count() == 0
-    job = submitted(page, cloud)
-    assert job["payload"] == {"n": 1}
-
-
-def test_another_handler_replaces_what_the_form_filled_in_and_never_what_was_typed(
-    page: Page,
-) -> None:
-    page.goto("/console/submit?handler=greet")
-    editor = page.get_by_label("Payload (JSON)")
-    page.get_by_label("Handler").select_option("send-invoice")
-    field(page, "customer").fill("ada")
-    page.get_by_label("Handler").select_option("greet")
-    editor.wait_for()
-    assert '"ada"' in editor.input_value()
-
-
-def test_a_resubmission_begins_with_the_payload_of_the_other_job(page: Page, cloud: Cloud) -> None:
-    payload = {"customer": "ada", "cents": 7, "currency": "USD"}
-    job_id = cloud.submit("send-invoice", payload)
-    page.goto(f"/console/submit?from={job_id}")
-    field(page, "cents").wait_for()
-    assert field(page, "cents").input_value() == "7"
-    assert field(page, "send").input_value() == ""
-    job = submitted(page, cloud)
-    assert {name: job["payload"][name] for name in payload} == payload
-
-
-def test_nothing_can_be_submitted_while_the_api_does_not_answer(page: Page, guard: Guard) -> None:
-    guard.allow("Failed to load resource: net::ERR_FAILED")
-    page.goto("/console/submit?handler=greet")
-    submit = page.get_by_role("button", name="Submit job")
-    page.get_by_label("Payload (JSON)").wait_for()
-    page.route("**/v1/**", lambda route: route.abort())
-    submit.click()
-    page.get_by_role("alert").first.wait_for()
-    assert submit.is_disabled()
-    page.unroute("**/v1/**")
-    page.locator("button[type=submit]:not(:disabled)").wait_for()
-
-
 def hostile_schema() -> dict[str, Any]:
     """Return a schema whose names and texts are meant to do harm."""
     texts = [text[:200] for text in HOSTILE.values()]
@@ -369,69 +258,3 @@ def test_hostile_texts_of_a_schema_are_shown_as_they_are(page: Page, path: str) 
     page.goto(path)
     page.get_by_text("<script>window.harmed = 1</script>").first.wait_for()
     assert page.evaluate(HARMED) is None
-
-
-FORMS: dict[str, tuple[dict[str, Any], list[list[str]] | None]] = {
-    "no object": ({"type": "array"}, None),
-    "alternatives": ({"type": "object", "properties": {}, "oneOf": []}, None),
-    "scalars": (
-        {
-            "type": "object",
-            "properties": {
-                "a": {"type": "string"},
-                "b": {"type": "integer"},
-                "c": {"type": "number"},
-                "d": {"type": "boolean"},
-                "e": {"enum": ["x", 1]},
-                "f": {"const": "only"},
-            },
-        },
-        [
-            ["a", "text"],
-            ["b", "number"],
-            ["c", "number"],
-            ["d", "flag"],
-            ["e", "choice"],
-            ["f", "choice"],
-        ],
-    ),
-    "nullable and nested": (
-        {
-            "type": "object",
-            "properties": {
-                "a": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
-                "b": {"type": ["string", "null"]},
-                "c": {"$ref": "#/$defs/Inner"},
-                "d": {"allOf": [{"$ref": "#/$defs/Kind"}]},
-                "e": {"type": "array", "items": {"type": "string"}},
-                "f": {"$ref": "#/$defs/Loop"},
-                "g": {},
-            },
-            "$defs": {
-                "Inner": {"type": "object", "properties": {}},
-                "Kind": {"enum": ["x"]},
-                "Loop": {"$ref": "#/$defs/Loop"},
-            },
-        },
-        [
-            ["a", "number"],
-            ["b", "text"],
-            ["c", "json"],
-            ["d", "choice"],
-            ["e", "json"],
-            ["f", "json"],
-            ["g", "json"],
-        ],
-    ),
-}
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_the_kind_of_each_field_follows_from_its_schema(page: Page, name: str) -> None:
-    schema, kinds = FORMS[name]
-    page.goto("/console/handlers")
-    script = """async (schema) => {
-      const { fieldsOf } = await import("/console/static/lib/schema.js");
-      return fieldsOf(schema)?.map(({ name, kind }) => [name, kind]) ?? null;
-    }"""
-    assert page.evaluate(script, schema) == kinds

@@ -385,29 +385,37 @@ def test_a_job_whose_rate_is_reached_shows_the_start_time_that_it_got(
     cloud.reach(first, "SUCCEEDED")
     second = cloud.submit("call-bank")
     cloud.wait(lambda: cloud.job(second)["due_at"] > cloud.job(second)["run_at"] or None)
+    page.goto("/console/jobs")
+    row = page.locator("tbody tr", has=page.get_by_role("link", name=second))
+    row.get_by_text("Waits", exact=True).wait_for()
+    row.get_by_text("its rate, in").wait_for()
     page.goto(f"/console/jobs/{second}")
+    page.locator("h1 .badge").get_by_text("Waits", exact=True).wait_for()
     notice = page.locator(".notice", has_text="The rate of bank is reached.")
     notice.get_by_text("The job starts").wait_for()
     cloud.ask("POST", f"/jobs/{second}/cancel")
     notice.wait_for(state="detached")
 
 
-WAITS = {
+WAITS: dict[str, tuple[Any, ...]] = {
     "none": (None, None),
     "a pause": ({"kind": "slot", "limit": "greet.pause"}, "pause"),
     "a limit": ({"kind": "slot", "limit": "exports"}, "limit"),
     "the pause of another handler": ({"kind": "slot", "limit": "other.pause"}, "limit"),
     "a schedule": ({"kind": "slot", "limit": None}, "schedule"),
     "a newer kind": ({"kind": "signal", "limit": None}, "other"),
+    "a start": (None, "rate", "2027-01-01T00:00:00.000Z"),
+    "a limit, after a start": ({"kind": "slot", "limit": "exports"}, "limit", "2027-01-01"),
 }
 
 
 @pytest.mark.parametrize("name", WAITS)
 def test_each_kind_of_wait_is_told_apart(page: Page, name: str) -> None:
-    waits, kind = WAITS[name]
+    waits, kind, *starts = WAITS[name]
     page.goto("/console/limits")
+    job = {"handler": "greet", "waits_for": waits, "reserved_start": next(iter(starts), None)}
     script = "async ([path, job]) => (await import(path)).waitOf(job)"
-    assert page.evaluate(script, [WAIT, {"handler": "greet", "waits_for": waits}]) == kind
+    assert page.evaluate(script, [WAIT, job]) == kind
 
 
 # --- words --------------------------------------------------------------------------------------

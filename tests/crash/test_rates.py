@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import pairwise
 
@@ -10,11 +11,12 @@ import pytest
 
 from hourhand.domain.jobs.job import Job, JobStatus, Outcome
 from hourhand.domain.limits.declarations import Concurrency, Rate
+from hourhand.domain.limits.overrides import LimitChanges
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Delivery
 from hourhand.testing import Faults
 from tests.world.limits import holders, limited
-from tests.world.runs import HandlerKilled, fail, succeed
+from tests.world.runs import HandlerKilled, fail, kill_process, succeed
 from tests.world.world import World
 
 SLOW = Rate(6, per=60, burst=1)
@@ -33,6 +35,22 @@ def deliver_for(world: World, seconds: float) -> None:
     while world.clock.monotonic() < end:
         world.deliver()
         world.advance(0.5)
+
+
+def deliver_until_one_dies(world: World) -> None:
+    """Let time pass until a worker dies in a job that it started."""
+    for _ in range(40):
+        with suppress(HandlerKilled):
+            world.deliver(kill_process)
+            world.advance(0.5)
+            continue
+        return
+
+
+def refuse(job: Job, pulse: Pulse) -> Finished:
+    """Raise `RateLimited(retry_after=20)`."""
+    wait = timedelta(seconds=20)
+    return Finished(outcome=Outcome.SNOOZED, retry_after=wait, is_rate_limited=True)
 
 
 def worked_off(world: World, delivery: Delivery, plan: Callable[[Faults], object]) -> None:
@@ -146,16 +164,75 @@ def test_a_job_that_another_service_refuses_holds_the_others_back() -> None:
     world = limited(Rate(60, per=60, burst=10))
     world.submit(id="one")
 
-    def refuse(job: Job, pulse: Pulse) -> Finished:
-        wait = timedelta(seconds=20)
-        return Finished(outcome=Outcome.SNOOZED, retry_after=wait, is_rate_limited=True)
-
     world.deliver(refuse)
     world.submit(id="two")
     deliver_for(world, 19)
     assert len(starts(world)) == 1
     deliver_for(world, 10)
     assert len(starts(world)) == 3
+
+
+def test_a_refusal_holds_every_shard_of_a_rate() -> None:
+    world = limited(Rate(1000, per=1))
+    world.submit(id="one")
+    world.deliver(refuse)
+    for _ in range(40):
+        world.submit()
+    deliver_for(world, 19)
+    assert len(starts(world)) == 1
+    deliver_for(world, 10)
+    assert len(starts(world)) == 42
+
+
+@pytest.mark.parametrize(
+    ("rate", "at_once"),
+    [
+        (Rate(60, per=60, burst=4, shards=4), 4),
+        (Rate(600, per=1, burst=1), 1),
+        (Rate(600, per=1, burst=2), 2),
+        (Rate(300, per=1, window="fixed"), 300),
+    ],
+    ids=["declared", "of a high rate", "two", "window"],
+)
+def test_shards_do_not_multiply_the_burst(rate: Rate, at_once: int) -> None:
+    world = limited(rate)
+    for _ in range(700):
+        world.submit()
+    begun = world.clock.now()
+    world.deliver()
+    interval = timedelta(seconds=rate.per / rate.count)
+    assert sum(at < begun + interval for at in starts(world)) <= at_once
+
+
+def test_a_number_that_is_set_lowers_the_burst_and_the_shards() -> None:
+    world = limited(Rate(100, per=60, burst=50, shards=10))
+    world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=1), "operator")
+    for _ in range(60):
+        world.submit()
+    deliver_for(world, 50)
+    assert len(starts(world)) == 1
+
+
+@pytest.mark.parametrize(
+    ("rate", "starts_together", "seconds_between"),
+    [(SLOW, 1, 9.9), (Rate(5, per=200, exact=True), 5, 200)],
+    ids=["line", "window"],
+)
+def test_attempts_that_were_lost_start_again_at_the_rate(
+    rate: Rate, starts_together: int, seconds_between: float
+) -> None:
+    world = limited(rate)
+    for _ in range(5):
+        world.submit(timeout_seconds=60)
+        deliver_until_one_dies(world)
+    world.advance(61)
+    deliver_for(world, 320)
+    begun = starts(world)
+    apart = zip(begun, begun[starts_together:], strict=False)
+    assert min(later - sooner for sooner, later in apart) >= timedelta(seconds=seconds_between)
+    jobs = world.store.jobs().values()
+    assert {(job.status, job.attempt) for job in jobs} == {(JobStatus.SUCCEEDED, 2)}
+    assert len(begun) == 10
 
 
 def test_a_worker_that_died_after_its_handler_reserved_a_start_exceeds_nothing() -> None:

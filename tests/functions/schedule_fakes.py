@@ -28,12 +28,8 @@ from hourhand.services.jobs.pauses import HandlerPauseService
 from hourhand.services.jobs.queries import QueryService
 from hourhand.services.jobs.submission import SubmissionService
 from hourhand.services.schedules.backfills import BackfillReport
-from hourhand.services.schedules.queries import (
-    OccurrencePage,
-    OccurrenceRecord,
-    Preview,
-    PreviewFire,
-)
+from hourhand.services.schedules.previews import Preview, PreviewFire
+from hourhand.services.schedules.queries import OccurrencePage, OccurrenceRecord
 from hourhand.services.schedules.views import ScheduleView
 from hourhand.settings import Settings
 from hourhand.testing import make_job
@@ -206,7 +202,6 @@ class FakeOccurrences:
 
     records: list[OccurrenceRecord] = field(default_factory=list)
     limits: list[int] = field(default_factory=list)
-    previews: list[tuple[ScheduleDefinition, int, datetime | None]] = field(default_factory=list)
 
     def history(self, schedule_id: str, *, limit: int, cursor: str | None) -> OccurrencePage:
         self.limits.append(limit)
@@ -218,6 +213,13 @@ class FakeOccurrences:
             upcoming=tuple(START + timedelta(hours=n) for n in range(1, 11)),
         )
 
+
+@dataclass
+class FakePreviews:
+    """Answers each preview alike, and keeps what was asked."""
+
+    asked: list[tuple[ScheduleDefinition, int, datetime | None]] = field(default_factory=list)
+
     def preview(
         self,
         definition: ScheduleDefinition,
@@ -226,7 +228,7 @@ class FakeOccurrences:
         after: datetime | None,
         month: date | None = None,
     ) -> Preview:
-        self.previews.append((definition, count, after))
+        self.asked.append((definition, count, after))
         note = "02:30 does not exist on this day: it fires at 03:00 instead."
         return Preview(
             fires=(PreviewFire(NEXT, "2026-01-05T11:00:00.000+01:00", note),),
@@ -266,6 +268,7 @@ class FakeServices:
     backfills: FakeBackfills = field(default_factory=FakeBackfills)
     calendars: FakeCalendars = field(default_factory=FakeCalendars)
     occurrences: FakeOccurrences = field(default_factory=FakeOccurrences)
+    previews: FakePreviews = field(default_factory=FakePreviews)
 
     @property
     def schedule_views(self) -> FakeSchedules:

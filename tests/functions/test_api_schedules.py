@@ -361,7 +361,7 @@ def test_a_preview_needs_no_schedule_to_exist(api: ApiClient, services: FakeServ
         ],
         "warnings": ["The schedule runs once more, then never again."],
     }
-    ((definition, count, after),) = services.occurrences.previews
+    ((definition, count, after),) = services.previews.asked
     assert (definition.expressions, count, after) == (("@hourly",), 3, START)
     assert services.schedules.calls == []
 

@@ -11,6 +11,8 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
+from hourhand.domain.limits.debounce import Debounce
+from hourhand.domain.limits.unique_keys import Unique
 from hourhand.handlers import (
     Concurrency,
     JobContext,
@@ -125,6 +127,22 @@ def test_show_tells_the_type_and_the_default_of_each_field(shell: Shell) -> None
         (Concurrency(2, key="payload.account"), "2 run at a time for each payload.account"),
         (Concurrency(5, on_full="skip"), "5 run at a time; others are cancelled"),
         (Concurrency(5, holds="job"), "5 run at a time; a slot is held until the job ends"),
+        (
+            Concurrency(1, holds="success"),
+            "1 runs at a time; a slot is held until the job succeeds",
+        ),
+        (
+            Concurrency(2, max_waiting=9, order="fair"),
+            "2 run at a time; at most 9 wait; tenants take turns",
+        ),
+        (
+            Concurrency(1, on_full="cancel_running"),
+            "1 runs at a time; a newer one stops those that run",
+        ),
+        (
+            Concurrency(1, on_full="replace_waiting"),
+            "1 runs at a time; one waits, and a newer one replaces it",
+        ),
         (Rate(100, per=60, key="tenant"), "100 start in 1 min for each tenant"),
     ],
 )
@@ -135,6 +153,36 @@ def test_show_says_what_each_limit_allows(
     ran = Shell(world, monkeypatch).type("handlers", "show", "sync")
     [line] = [line for line in ran.out.splitlines() if "sync.1" in line]
     assert line.split("  ")[-1].strip() == words
+
+
+@pytest.mark.parametrize(
+    ("stated", "words"),
+    [
+        (
+            {"unique": Unique("payload.day", on_conflict="reject")},
+            "one job of payload.day until its end; another submission is refused",
+        ),
+        (
+            {"unique": Unique("tenant", until=90)},
+            "one job of tenant until 1.5 min after its submission; another submission returns it",
+        ),
+        (
+            {"debounce": Debounce("payload.shop", wait=10)},
+            "one job of payload.shop, 10 s after the last submission",
+        ),
+        (
+            {"debounce": Debounce("payload.shop", wait=10, max_wait=60, mode="first")},
+            "one job of payload.shop, 10 s after the last submission, at most 1 min after the first"
+            "; it has the first payload",
+        ),
+    ],
+)
+def test_show_says_how_jobs_are_unique_or_debounced(
+    stated: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(handlers=(HandlerInfo(name="sync", **stated),))
+    ran = Shell(world, monkeypatch).type("handlers", "show", "sync")
+    assert words in " ".join(ran.out.split())
 
 
 def test_show_tells_the_schedule_that_the_handler_declares(

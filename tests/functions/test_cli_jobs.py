@@ -10,7 +10,7 @@ import pytest
 
 from hourhand.api.requests import JobSubmission
 from hourhand.domain.jobs.job import Job, JobStatus, Progress
-from hourhand.domain.limits.declarations import Concurrency
+from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.memory import MemoryJobLogs
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
@@ -80,6 +80,67 @@ def test_limits_of_a_job_are_named_once_each_with_their_keys(
     refused = shell.type("jobs", "submit", "greet", "--limit", "bonk")
     assert "limits[0].name is no shared limit." in refused.err
     assert shell.type("jobs", "submit", "greet", "--limit", "bank=").code == 2
+
+
+UNIQUE = ("--unique", "payload.day")
+DEBOUNCE = ("--debounce", "payload.day", "--debounce-wait", "10s")
+
+
+@pytest.mark.parametrize(
+    ("flags", "kept"),
+    [
+        (UNIQUE, 1),
+        ((*UNIQUE, "--unique-until", "3600"), 1),
+        ((*UNIQUE, "--unique-until", "start", "--on-conflict", "replace"), 2),
+        ((*DEBOUNCE, "--debounce-max-wait", "1m"), 2),
+        ((*DEBOUNCE, "--debounce-mode", "first"), 1),
+    ],
+)
+def test_a_key_of_a_job_is_typed_with_its_options(
+    shell: Shell, flags: tuple[str, ...], kept: int
+) -> None:
+    ids = set()
+    for payload in ('{"day": 1, "n": 1}', '{"day": 1, "n": 2}'):
+        ran = shell.type("jobs", "submit", "greet", payload, *flags, "--json")
+        ids.add(ran.objects[0]["id"])
+    assert len(ids) == 1
+    job = shell.type("jobs", "show", ids.pop(), "--json").objects[0]
+    assert job["payload"]["n"] == kept
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--unique-until", "end"), "give --unique, too"),
+        (("--on-conflict", "reject"), "give --unique, too"),
+        (("--debounce", "tenant"), "give --debounce-wait, too"),
+        (("--debounce-wait", "5s"), "give --debounce, too"),
+        (("--debounce-max-wait", "5s"), "give --debounce, too"),
+        (("--debounce-mode", "first"), "give --debounce, too"),
+    ],
+)
+def test_an_option_of_a_key_needs_the_key(shell: Shell, flags: tuple[str, ...], words: str) -> None:
+    ran = shell.type("jobs", "submit", "greet", *flags)
+    assert ran.code == 2
+    assert words in ran.err
+
+
+def test_a_job_that_waits_for_a_start_of_its_rate_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rate = Rate(1, per=3600, burst=1)
+    world = World(handlers=(HandlerInfo(name="greet", limits=(rate,)),))
+    shell = Shell(world, monkeypatch)
+    for _ in range(2):
+        shell.type("jobs", "submit", "greet")
+    world.deliver()
+    waits = "waits for a start of its rate limit"
+    assert waits in shell.type("jobs", "list", "--status", "PENDING").out
+    job_id = shell.type("jobs", "list", "--status", "PENDING", "--json").objects[0]["id"]
+    assert f"PENDING, {waits}" in shell.type("jobs", "show", job_id).out
+    shell.clock.interrupts_after = 3
+    watched = shell.type("jobs", "watch", job_id, is_terminal=True).out
+    assert f", {waits}, due in 60 min" in watched
 
 
 def test_the_payload_comes_from_stdin_for_a_dash(shell: Shell) -> None:

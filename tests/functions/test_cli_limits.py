@@ -80,6 +80,7 @@ def test_a_rate_is_shown_with_its_period(monkeypatch: pytest.MonkeyPatch) -> Non
     assert ran.out == "greet.1  at most 50 in 60 s (in the code: 100)\n"
     ran = shell.type("limits", "show", "greet.1")
     assert "at most 50 in 60 s" in words(ran.out)
+    assert "have start times" in ran.err
     assert "--key" not in ran.err
 
 

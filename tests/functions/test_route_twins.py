@@ -172,7 +172,9 @@ def console_calls() -> list[tuple[str, list[str]]]:
     ]
 
 
-CALL = re.compile(r'\b(get|collectPage|post|put|remove|request)\((?:"(\w+)", )?\[([^\]]+)\]')
+CALL = re.compile(
+    r'\b(get|collectPage|post|put|remove|request|exchange)\((?:"(\w+)", )?\[([^\]]+)\]'
+)
 VERBS = {"cancel", "redrive", "run-now", "discard", "pause", "resume"}
 METHODS = {"get": "GET", "collectPage": "GET", "post": "POST", "put": "PUT", "remove": "DELETE"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -87,18 +87,16 @@ def check_limits(world: World) -> None:
 
 
 def check_rate(world: World, rate: Rate) -> None:
-    """Check that jobs started no closer than the rate allows; a burst of 1 has equal distances.
+    """Check that attempts started no closer than the rate allows: a burst of 1 has equal distances.
 
-    Of each job its first start counts: a lost attempt is taken over, whatever the rate. A gate that
-    was passed counts for a while, so one of two starts may be late by that.
+    A gate that was passed counts for a while, so one of two starts may be late by that.
     """
     assert rate.burst_size == 1
-    first: dict[str, datetime] = {}
-    for run in world.runs:
-        first.setdefault(run.job.id, run.started_at)
+    first = 2 if rate.on == "retry" else 1
+    starts = sorted(run.started_at for run in world.runs if run.job.attempt >= first)
     allowed = timedelta(seconds=rate.per / rate.count) - PAID_FOR
-    for sooner, later in pairwise(sorted(first.values())):
-        assert later - sooner >= allowed, f"two jobs started {later - sooner} apart"
+    for sooner, later in pairwise(starts):
+        assert later - sooner >= allowed, f"two attempts started {later - sooner} apart"
 
 
 # --- where the work begins ---
@@ -147,6 +145,12 @@ def works_off_one(behaviour: Behaviour = succeed) -> Callable[[World, Process], 
             world.queues.hide(delivery, 0)
 
     return act
+
+
+def works_off_all(world: World, process: Process) -> None:
+    """Let the process work off all messages."""
+    for delivery in world.receive():
+        world.handle(delivery, by=process.worker)
 
 
 def works_while_others_come(behaviour: Behaviour = succeed) -> Callable[[World, Process], object]:
@@ -328,6 +332,12 @@ _COMES_BACK = replace(
     name="a job comes back at its start time",
     arrange=after(submits(2), wait, passed(10)),
 )
+_LOST = replace(
+    _STARTS,
+    name="the messages of several attempts that were lost come back together",
+    arrange=after(submits(1), runs_elsewhere, passed(10), submits(1), runs_elsewhere, passed(50)),
+    act=works_off_all,
+)
 _CROWDED = replace(
     _STARTS,
     name="several jobs come back late together",
@@ -363,6 +373,7 @@ LIMITS = (
     _STARTS,
     _RESERVES,
     _COMES_BACK,
+    _LOST,
     _CROWDED,
     _LINE_BEHIND,
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hourhand import JobContext, RetryLater, Snooze
+from hourhand import JobContext, RateLimited, RetryLater, Snooze
 from hourhand.domain.jobs.job import Progress
 from hourhand.handlers import JobLogger, StopReason, StopSignal
 
@@ -127,11 +127,22 @@ def test_a_wait_is_a_number_of_seconds_or_a_timedelta(kind: Any) -> None:
 
 @pytest.mark.parametrize("wrong", [-1, math.nan, math.inf, 367 * 86_400])
 def test_a_wait_out_of_range_is_refused(wrong: float) -> None:
-    with pytest.raises(ValueError, match="seconds must be from 0 to"):
+    with pytest.raises(ValueError, match="seconds must be from 0 to 31622400"):
         Snooze(wrong)
+
+
+def test_a_rate_is_held_for_thirty_days_at_most() -> None:
+    assert RateLimited(timedelta(days=30)).wait == timedelta(days=30)
+    with pytest.raises(ValueError, match="seconds must be from 0 to 2592000, not"):
+        RateLimited(timedelta(days=30, seconds=1))
 
 
 @pytest.mark.parametrize("wrong", ["soon", None, True])
 def test_a_wait_that_is_no_number_is_refused(wrong: Any) -> None:
     with pytest.raises(TypeError, match="must be a number or a timedelta"):
         RetryLater(wrong)
+
+
+def test_a_refusal_of_another_service_is_a_reason_unless_the_handler_has_one() -> None:
+    assert RateLimited(5).reason == "another service allows no call now"
+    assert RateLimited(5, "the bank is closed").reason == "the bank is closed"

@@ -309,6 +309,15 @@ def test_a_window_counts_each_start_as_one() -> None:
     assert "cost cannot be given" in error.message
 
 
+def test_a_take_of_more_starts_than_a_period_has_is_refused() -> None:
+    api = Api(shared(6), take=lambda ctx: ctx.limit("api").take(cost=6.5))
+    (one,) = api.submit()
+    api.fake.run_due()
+    error = api.fake.get(one.id).error
+    assert error is not None
+    assert "cost must be at most 6, the count of 'api', not 6.5" in error.message
+
+
 def test_in_a_context_that_a_test_created_every_start_is_free() -> None:
     context = make_context()
     for _ in range(100):

@@ -157,6 +157,10 @@ class JobSummary(Answered):
     waits_for: Annotated[
         WaitsFor | None, "Null for a job that waits for its time alone, runs or has ended."
     ]
+    reserved_start: Annotated[
+        datetime | None,
+        "The start time that the job got because a rate limit was used up, while it waits for it.",
+    ]
     error: ErrorSummary | None
     schedule_id: str | None
     occurrence: datetime | None

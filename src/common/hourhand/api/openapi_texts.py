@@ -49,7 +49,7 @@ _BULK = {
     "cursor": "The `next_cursor` of the call before, with the same filters.",
 }
 _NOTE = "A note for people, such as the reason."
-_ONLY_ANSWERED = {"waits_for", "recent", "effect"}
+_ONLY_ANSWERED = {"waits_for", "reserved_start", "recent", "effect"}
 _JOB = {name: text for name, text in texts_of(Job).items() if name not in _ONLY_ANSWERED}
 _NOT_YET = "Not supported yet."
 _OF_ITS_JOBS = ("priority", "timeout_seconds", "retention_seconds", "on_lost", "tenant", "tags")

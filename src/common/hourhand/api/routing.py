@@ -26,6 +26,7 @@ from hourhand.services.limits.operations import LimitService
 from hourhand.services.schedules.backfills import BackfillService
 from hourhand.services.schedules.calendars import CalendarService
 from hourhand.services.schedules.operations import ScheduleService
+from hourhand.services.schedules.previews import Previews
 from hourhand.services.schedules.queries import OccurrenceQueries
 from hourhand.services.schedules.views import ScheduleViews
 from hourhand.services.ticks.watermark import ResweepService
@@ -46,6 +47,7 @@ class Services:
     backfills: BackfillService
     calendars: CalendarService
     occurrences: OccurrenceQueries
+    previews: Previews
     pauses: HandlerPauseService
     limits: LimitService
     resweeps: ResweepService

@@ -22,7 +22,7 @@ from hourhand.cli.exits import FAILED, sentences_of
 from hourhand.cli.handlers.commands import handlers
 from hourhand.cli.helping import Noun
 from hourhand.cli.init import init
-from hourhand.cli.jobs.commands import jobs
+from hourhand.cli.jobs.changes import jobs
 from hourhand.cli.limits.commands import limits
 from hourhand.cli.options import (
     MEMORY,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +17,11 @@ DEFAULT_EVERY_SECONDS = 2.0
 
 SEVERAL = "Can be repeated. In the environment, separate the values by a semicolon"
 """A blank cannot separate them: an expression contains several."""
+
+
+def argument(metavar: str, help: str, values: Callable[..., list[str]]) -> Any:  # noqa: A002 (Typer's name)
+    """Return an argument that shows no default, and whose ``values`` the shell completes."""
+    return typer.Argument(metavar=metavar, help=help, show_default=False, autocompletion=values)
 
 
 def listed(
@@ -201,17 +207,6 @@ WebOption = Annotated[
     ),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
-JobId = Annotated[
-    str,
-    typer.Argument(metavar="ID", help="ID of the job.", show_default=False, autocompletion=job_ids),
-]
-JobIdOrNone = Annotated[
-    str | None,
-    typer.Argument(metavar="ID", help="ID of the job.", show_default=False, autocompletion=job_ids),
-]
-JobIds = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="ID", help="IDs of the jobs.", show_default=False, autocompletion=job_ids
-    ),
-]
+JobId = Annotated[str, argument("ID", "ID of the job.", job_ids)]
+JobIdOrNone = Annotated[str | None, argument("ID", "ID of the job.", job_ids)]
+JobIds = Annotated[list[str] | None, argument("ID", "IDs of the jobs.", job_ids)]

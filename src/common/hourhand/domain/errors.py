@@ -106,13 +106,13 @@ class InvalidInput(HourhandError):
 
 
 class InvalidUnique(InvalidInput):
-    """A job cannot be unique so: an option is wrong, or two contradict each other."""
+    """A unique key is invalid: an option is wrong, or two contradict each other."""
 
     code = "invalid_unique"
 
 
 class InvalidDebounce(InvalidInput):
-    """A job cannot be debounced so: an option is wrong, or two contradict each other."""
+    """A debounce is invalid: an option is wrong, or two contradict each other."""
 
     code = "invalid_debounce"
 

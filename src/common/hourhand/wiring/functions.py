@@ -69,6 +69,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     from hourhand.services.limits.retimes import Retimes
     from hourhand.services.schedules.backfills import BackfillService
     from hourhand.services.schedules.calendars import CalendarService
+    from hourhand.services.schedules.previews import Previews
     from hourhand.services.schedules.queries import OccurrenceQueries
     from hourhand.services.ticks.watermark import ResweepService
 
@@ -139,6 +140,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             clock=clock,
             ids=wiring.ids,
         ),
+        previews=Previews(recurrences=wiring.recurrences, clock=clock),
         pauses=HandlerPauseService(
             control=adapters.control,
             known=wiring.pauses,
@@ -273,7 +275,14 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     # In this order: what a pause parks, a schedule no longer wants, or a submission moved, must not
     # take a slot. A job waits for its rate before it has slots, and passes the gate after that.
     rules = (of_pauses, of_schedules, of_debounces, of_lines, of_slots, of_gates)
-    execution = ExecutionService(tools, worker, rules, wiring.release_slots, retried.hold_rates)
+    execution = ExecutionService(
+        tools=tools,
+        worker=worker,
+        admission_check=rules,
+        release=wiring.release_slots,
+        hold_rates=retried.hold_rates,
+        has_rate=retried.has_rate,
+    )
     runtime = WorkerRuntime(
         execution=execution,
         read_delivery=adapters.read_delivery,

@@ -239,7 +239,10 @@ class Wiring:
     def rate_limiters(self) -> RateLimiters:
         from hourhand.services.limits.rate_limiters import RateLimiters
 
-        return RateLimiters(self.adapters.side_items, self.adapters.clock, self.overrides)
+        adapters = self.adapters
+        return RateLimiters(
+            adapters.side_items, adapters.clock, adapters.randomness, self.overrides
+        )
 
     def rate_waits(self, worker: str) -> RateWaits:
         """Return what lets the jobs of a worker wait for their rates."""
@@ -264,6 +267,10 @@ class Wiring:
         from hourhand.services.limits.handler_starts import HandlerStarts
 
         return HandlerStarts(self.job_limits, self.rate_limiters)
+
+    def has_rate(self, job: Job) -> bool:
+        """Whether a rate limit counts each start of ``job``. Reads nothing."""
+        return self._has_limits(job) and self.job_limits.has_rate(job)
 
     def hold_rates(self, job: Job, until: datetime) -> None:
         """Let no job start that has the rate limits of ``job``."""

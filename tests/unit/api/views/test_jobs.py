@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
+
+import pytest
 
 from hourhand.api.views.jobs import job_response, job_summary
 from hourhand.domain.jobs.job import (
@@ -16,7 +19,7 @@ from hourhand.domain.jobs.job import (
     Progress,
 )
 from hourhand.domain.jobs.pauses import Waiting
-from hourhand.domain.jobs.waiting import WaitKind
+from hourhand.domain.jobs.waiting import Reservation, WaitKind, WaitsFor
 from hourhand.memory import START
 from hourhand.services.jobs.queries import JobReport
 from hourhand.testing import make_content, make_job
@@ -125,6 +128,23 @@ def test_a_job_that_waits_for_a_slot_says_since_when_and_how_many_run_at_once() 
     assert job_response(told)["waits_for"] == waits
     assert job_summary(told)["waits_for"] == waits
     assert job_response(JobReport(make_job(), "null", None, (), None))["waits_for"] is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "start"),
+    [
+        ({"status": JobStatus.PENDING}, "2026-01-05T09:00:00.000Z"),
+        ({"status": JobStatus.RUNNING}, None),
+        ({"status": JobStatus.ENQUEUED, "waits_for": WaitsFor(WaitKind.SLOT, "0")}, None),
+    ],
+    ids=["waits for it", "runs", "waits for a slot"],
+)
+def test_a_job_that_waits_for_a_start_of_its_rate_says_when(
+    fields: dict[str, Any], start: str | None
+) -> None:
+    told = JobReport(make_job(reservation=Reservation(START), **fields), "null", None, (), None)
+    assert job_response(told)["reserved_start"] == start
+    assert job_summary(told)["reserved_start"] == start
 
 
 def test_a_whole_job_says_how_many_events_its_history_has_dropped() -> None:

@@ -88,6 +88,8 @@ def test_a_concurrency_limit_takes_its_options_as_texts() -> None:
         ({"shards": 11}, "shards must be at most the burst, which is 10, not 11"),
         ({"burst": 3, "shards": 4}, "shards must be at most the burst, which is 3, not 4"),
         ({"cost": 0}, "cost must be a number from 0.001 to 1,000,000, not 0"),
+        ({"cost": 100.5}, "cost must be at most the count, 100: 100.5"),
+        ({"cost": 2, "on": "take", "name": "a"}, "cost cannot be given with on='take'"),
         ({"cost": "tokens"}, "cost must be a number or a field such as payload.tokens"),
         ({"cost": "paylod.tokens"}, "cost must be handler"),
         ({"exact": True, "window": "fixed"}, "exact cannot be given with window"),
@@ -128,6 +130,7 @@ def test_the_burst_of_a_rate_is_a_tenth_of_its_count_unless_it_is_a_window(
         (Rate(100, per=60), 30, Rate(30, per=60)),
         (Rate(100, per=60, shards=5), 30, Rate(30, per=60, shards=3)),
         (Rate(100, per=60, burst=9, shards=9), 4, Rate(4, per=60, burst=4, shards=4)),
+        (Rate(100, per=60, cost=5), 3, Rate(3, per=60, cost=3)),
         (Rate(10, per=60, exact=True), 20, Rate(20, per=60, exact=True)),
     ],
 )

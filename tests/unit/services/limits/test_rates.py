@@ -9,22 +9,23 @@ from typing import Any
 
 import pytest
 
-from hourhand.domain.errors import Unavailable
+from hourhand.domain.errors import InvalidInput, Unavailable
 from hourhand.domain.ids import digest10
-from hourhand.domain.jobs.job import EventKind, Job, JobStatus, Outcome
+from hourhand.domain.jobs.job import Content, EventKind, Job, JobStatus, Outcome
 from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
 from hourhand.domain.limits.job_limits import JobLimit
 from hourhand.domain.limits.overrides import LimitChanges
 from hourhand.domain.limits.rates import LONGEST_WAIT
 from hourhand.domain.side_items import SideItemUpdate
 from hourhand.domain.times import rfc3339
-from hourhand.memory import START
+from hourhand.memory import START, MemoryHandlerDirectory, MemoryRandomness
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.side_item_store import SideItemWrite
 from hourhand.services.jobs.execution import Disposition
+from hourhand.services.jobs.payload_store import PayloadStore
 from hourhand.services.limits.rate_limiters import MAX_RACES, RateLimiters
-from hourhand.services.limits.rates_rule import TOO_LONG
+from hourhand.services.limits.rates_rule import COST_TOO_HIGH, TOO_LONG
 from hourhand.testing import Faults
 from tests.world.limits import holders, limited, while_one_runs
 from tests.world.runs import fail, succeed
@@ -187,6 +188,79 @@ def test_a_cost_counts_for_as_many_starts(cost: float | str, payload: object, st
     assert len(at_once) in {started, started + 1}
 
 
+TOKENS = Rate(60, per=60, burst=4, cost="payload.tokens")
+
+
+def test_a_payload_that_costs_more_than_a_period_has_is_refused() -> None:
+    world = limited(TOKENS)
+    with pytest.raises(InvalidInput, match="count of the rate limit") as refused:
+        world.submit(payload={"tokens": 60.5})
+    assert [error.field for error in refused.value.errors] == ["payload.tokens"]
+    with pytest.raises(InvalidInput, match="count of the rate limit"):
+        world.put_schedule("nightly", expression="0 3 * * *", payload={"tokens": 61})
+    world.submit(id="job-0", payload={"tokens": 60}, delay_seconds=60)
+    with pytest.raises(InvalidInput, match="count of the rate limit"):
+        world.change("job-0", payload={"tokens": 61})
+
+
+@pytest.mark.parametrize("jobs_before", [0, 5], ids=["start", "reserve"])
+def test_a_stored_job_that_costs_more_than_a_period_has_ends_dead(jobs_before: int) -> None:
+    world = World()
+    world.submit(id="job-0", payload={"tokens": 61}, delay_seconds=1)
+    world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet", limits=(TOKENS,)))
+    worker = world.process().worker
+    for _ in range(jobs_before):
+        world.submit(payload={"tokens": 3})
+    for delivery in world.receive():
+        world.handle(delivery, succeed, worker)
+    world.advance(1)
+    for delivery in world.receive():
+        world.handle(delivery, succeed, worker)
+    job = world.job("job-0")
+    assert job.status is JobStatus.DEAD
+    assert (job.last_failure or "").startswith(COST_TOO_HIGH)
+    assert "job-0" not in [run.job.id for run in world.runs]
+
+
+def test_a_job_that_comes_back_and_costs_more_by_then_ends_dead() -> None:
+    world = paced(TOKENS, count=2, payload={"tokens": 60})
+    world.deliver()
+    reservation = world.job("job-1").reservation
+    assert reservation is not None
+    lower = Rate(50, per=60, burst=4, cost="payload.tokens")
+    world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet", limits=(lower,)))
+    world.advance_to(reservation.at)
+    for delivery in world.receive():
+        world.handle(delivery, succeed, world.process().worker)
+    assert world.job("job-1").status is JobStatus.DEAD
+
+
+def test_under_a_lower_number_a_job_counts_for_one_period_at_most() -> None:
+    world = limited(TOKENS)
+    world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=1), "operator")
+    world.submit(id="job-0", payload={"tokens": 60})
+    world.submit(id="job-1", payload={"tokens": 60})
+    pass_time(world, 62)
+    assert seconds(world) == pytest.approx([0, 60], abs=1)
+
+
+def test_the_payload_is_read_once_for_a_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = limited(TOKENS, Rate(600, per=60, cost="payload.tokens"), Concurrency(3))
+    world.submit(id="job-0", payload={"tokens": 2, "text": "x" * 1_000})
+    read: list[str] = []
+    whole = PayloadStore.read
+
+    def counted(store: PayloadStore, job_id: str, content: Content) -> str | None:
+        read.append(job_id)
+        return whole(store, job_id, content)
+
+    monkeypatch.setattr(PayloadStore, "read", counted)
+    world.deliver()
+    # Once for its costs, and once for its handler.
+    assert len(starts(world)) == 1
+    assert read == ["job-0", "job-0"]
+
+
 # --- changes ---
 
 
@@ -234,32 +308,18 @@ def test_a_job_that_finds_a_line_once_it_holds_its_slot_gives_the_slot_back() ->
     assert world.job("second").status is JobStatus.SUCCEEDED
 
 
-@pytest.mark.parametrize(
-    ("rate", "at_once"),
-    [
-        (Rate(60, per=60, burst=4, shards=4), 4),
-        (Rate(600, per=1, burst=1), 1),
-        (Rate(600, per=1, burst=2), 2),
-        (Rate(600, per=1, window="fixed"), 600),
-    ],
-)
-def test_shards_do_not_multiply_the_burst(rate: Rate, at_once: int) -> None:
-    world = paced(rate, count=0)
-    for number in range(700):
-        world.submit(id=f"job-{number}")
-    begun = world.clock.now()
-    world.deliver()
-    interval = timedelta(seconds=rate.per / rate.count)
-    assert sum(at < begun + interval for at in starts(world)) <= at_once
+# --- lost races ---
 
 
-def test_a_number_that_is_set_lowers_the_burst_and_the_shards() -> None:
-    world = limited(Rate(100, per=60, burst=50, shards=10))
-    world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=1), "operator")
-    for number in range(60):
-        world.submit(id=f"job-{number}")
-    pass_time(world, 50, 1)
-    assert len(starts(world)) == 1
+@pytest.mark.parametrize(("fraction", "waits"), [(0.0, 1), (0.5, 6), (0.999, 10)])
+def test_a_job_that_lost_every_race_waits_for_a_drawn_time(
+    monkeypatch: pytest.MonkeyPatch, fraction: float, waits: int
+) -> None:
+    monkeypatch.setattr(MemoryRandomness, "fraction", lambda _: fraction)
+    world = World()
+    overrides = world.api.limits.overrides
+    limiters = RateLimiters(world.side_items, world.clock, MemoryRandomness(), overrides)
+    assert limiters.ask_again() == waits * SECOND
 
 
 # --- a reset ---
@@ -280,7 +340,8 @@ def test_after_a_reset_jobs_start_at_the_rate_and_those_that_have_a_time_keep_it
         digest=digest10("limit", "greet:rate:handler"),
         divides=False,
     )
-    limiters = RateLimiters(world.side_items, world.clock, world.api.limits.overrides)
+    overrides = world.api.limits.overrides
+    limiters = RateLimiters(world.side_items, world.clock, MemoryRandomness(), overrides)
     assert isinstance(limit.limit, Rate)
     assert limiters.reset(limit, limit.limit)
     assert not limiters.reset(limit, limit.limit)
@@ -459,18 +520,6 @@ def test_a_job_that_another_service_refuses_holds_the_others_back(
     pass_time(world, 20)
     assert len(starts(world)) == 7
     assert world.job("job-0").attempt == 1
-
-
-def test_a_refusal_holds_every_shard_of_a_rate() -> None:
-    world = limited(Rate(1000, per=1))
-    world.submit(id="job-0")
-    world.deliver(told_to_wait)
-    for number in range(1, 40):
-        world.submit(id=f"job-{number}")
-    pass_time(world, 19, 1)
-    assert len(starts(world)) == 1
-    pass_time(world, 20, 1)
-    assert len(starts(world)) == 41
 
 
 def test_a_job_without_a_rate_is_only_put_off() -> None:

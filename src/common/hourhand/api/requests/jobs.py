@@ -10,7 +10,19 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    field_validator,
+)
 
 from hourhand.api.requests import _limits as limits
 from hourhand.api.requests._errors import field_names, invalid, refusal, validate
@@ -24,6 +36,25 @@ from hourhand.domain.limits.debounce import MAX_WAIT_SECONDS, Debounce, Mode
 from hourhand.domain.limits.declarations import MAX_LIMITS, SHARED_NAME
 from hourhand.domain.limits.keys import InvalidLimit, parse_key_path
 from hourhand.domain.limits.unique_keys import MAX_UNIQUE_SECONDS, OnConflict, Unique, Until
+
+
+def _readable(key: str) -> str:
+    """Refuse a key path that cannot be read."""
+    try:
+        parse_key_path(key)
+    except InvalidLimit as error:
+        raise refusal(error.detail.removeprefix("key ").removesuffix(".")) from None
+    return key
+
+
+def _end_or_seconds(value: object, read: ValidatorFunctionWrapHandler) -> object:
+    """Say in one sentence what a unique key may last until: the forms have no names of callers."""
+    try:
+        return read(value)
+    except ValidationError:
+        words = ", ".join(map(repr, map(str, Until)))
+        most = f"{MAX_UNIQUE_SECONDS:,}"
+        raise refusal(f"must be {words} or a whole number of seconds from 1 to {most}") from None
 
 
 def _at_least_a_millisecond(seconds: float) -> float:
@@ -42,12 +73,18 @@ BackoffName = Annotated[Backoff, Field(strict=False)]
 JitterName = Annotated[Jitter, Field(strict=False)]
 UntilName = Annotated[Until, Field(strict=False)]
 UntilSeconds = Annotated[int, Field(ge=1, le=MAX_UNIQUE_SECONDS)]
+UntilWhen = Annotated[UntilName | UntilSeconds, WrapValidator(_end_or_seconds)]
 ModeName = Annotated[Mode, Field(strict=False)]
 DebounceSeconds = Annotated[float, Field(ge=1, le=MAX_WAIT_SECONDS)]
 OnConflictName = Annotated[OnConflict, Field(strict=False)]
 
 HandlerName = Annotated[str, Field(min_length=1, max_length=limits.MAX_HANDLER_CHARACTERS)]
 IdempotencyKey = Annotated[str, Field(min_length=1, max_length=limits.MAX_KEY_CHARACTERS)]
+KeyPath = Annotated[
+    str,
+    Field(min_length=1, max_length=limits.MAX_KEY_CHARACTERS),
+    AfterValidator(_readable),
+]
 LimitName = Annotated[str, Field(pattern=f"^({SHARED_NAME.pattern})$")]
 ConcurrencyKey = Annotated[str, Field(min_length=1, max_length=limits.MAX_KEY_CHARACTERS)]
 Tenant = Annotated[str, Field(min_length=1, max_length=limits.MAX_TENANT_CHARACTERS)]
@@ -86,8 +123,8 @@ class UniqueInput(BaseModel):
 
     model_config = STRICT
 
-    key: Annotated[str, Field(min_length=1, max_length=limits.MAX_KEY_CHARACTERS)]
-    until: UntilName | UntilSeconds = Until.END
+    key: KeyPath
+    until: UntilWhen = Until.END
     on_conflict: OnConflictName = OnConflict.RETURN
 
     @property
@@ -101,10 +138,18 @@ class DebounceInput(BaseModel):
 
     model_config = STRICT
 
-    key: Annotated[str, Field(min_length=1, max_length=limits.MAX_KEY_CHARACTERS)]
+    key: KeyPath
     wait_seconds: DebounceSeconds
     max_wait_seconds: DebounceSeconds | None = None
     mode: ModeName = Mode.LAST
+
+    @field_validator("max_wait_seconds")
+    @classmethod
+    def _at_least_the_wait(cls, longest: float | None, info: ValidationInfo) -> float | None:
+        wait = info.data.get("wait_seconds")
+        if longest is not None and wait is not None and longest < wait:
+            raise refusal(f"must be at least wait_seconds, {wait:g}")
+        return longest
 
     @property
     def debounce(self) -> Debounce:
@@ -120,7 +165,7 @@ class LimitChoice(BaseModel):
     model_config = STRICT
 
     name: LimitName
-    key: Annotated[str, Field(min_length=1, max_length=limits.MAX_KEY_CHARACTERS)] | None = None
+    key: KeyPath | None = None
 
 
 class JobSubmission(BaseModel):
@@ -165,7 +210,7 @@ class JobSubmission(BaseModel):
         submission = validate(cls, raw, what="job")
         _refuse_pairs(submission, ("run_at", "delay_seconds"), ("id", "idempotency_key"))
         _refuse_pairs(submission, ("unique", "debounce"), ("concurrency_key", "limits"))
-        _check_limits(submission.limits or [])
+        _refuse_twice_named(submission.limits or [])
         if submission.unique is not None:
             _ = submission.unique.unique
         if submission.debounce is not None:
@@ -358,20 +403,13 @@ def refuse_unsupported(
         raise NotSupportedYet(errors=tuple(errors))
 
 
-def _check_limits(chosen: Sequence[LimitChoice]) -> None:
-    """Refuse a limit that is named twice, and a key that cannot be read."""
-    errors = []
+def _refuse_twice_named(chosen: Sequence[LimitChoice]) -> None:
     names = [one.name for one in chosen]
-    for position, one in enumerate(chosen):
-        if one.name in names[:position]:
-            errors.append(FieldError(f"limits[{position}].name", "must not be named twice"))
-        if one.key is None:
-            continue
-        try:
-            parse_key_path(one.key)
-        except InvalidLimit as error:
-            problem = error.detail.removeprefix("key ").removesuffix(".")
-            errors.append(FieldError(f"limits[{position}].key", problem))
+    errors = [
+        FieldError(f"limits[{position}].name", "must not be named twice")
+        for position, name in enumerate(names)
+        if name in names[:position]
+    ]
     if errors:
         raise invalid("job", errors)
 

@@ -132,7 +132,7 @@ def list_occurrences(services: Services, request: Request, schedule_id: str) -> 
 def preview_schedule(services: Services, request: Request, _: str) -> Answer:
     """``POST /schedules/preview``: the next scheduled times; it creates nothing."""
     wanted = PreviewInput.parse(request.json())
-    preview = services.occurrences.preview(
+    preview = services.previews.preview(
         wanted.definition, count=wanted.count, after=wanted.after, month=wanted.month
     )
     return Answer.of(preview_response(preview))

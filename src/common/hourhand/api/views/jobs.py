@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from hourhand.answers import batches, jobs
@@ -46,10 +47,7 @@ def job_response(report: JobReport) -> dict[str, Any]:
     return to_json(
         jobs.Job,
         job,
-        attempts=report.attempts,
-        error=report.error,
-        lease=_lease(job),
-        waits_for=_waits_for(report),
+        **_shown(report),
         payload=_value(texts["payload"]),
         result=_value(texts["result"]),
         omitted=[n for n in texts if contents[n] is not None and texts[n] is None],
@@ -59,15 +57,19 @@ def job_response(report: JobReport) -> dict[str, Any]:
 
 def job_summary(report: JobReport) -> dict[str, Any]:
     """Return a job as listings show it: without payload, result and tracebacks."""
-    job = report.job
-    return to_json(
-        jobs.JobSummary,
-        job,
-        attempts=report.attempts,
-        error=report.error,
-        lease=_lease(job),
-        waits_for=_waits_for(report),
-    )
+    return to_json(jobs.JobSummary, report.job, **_shown(report))
+
+
+def _shown(report: JobReport) -> dict[str, Any]:
+    """Return the fields of every answer that the job has not, or has otherwise."""
+    job, waiting = report.job, report.waits_for
+    return {
+        "attempts": report.attempts,
+        "error": report.error,
+        "lease": _lease(job),
+        "waits_for": None if waiting is None else to_json(jobs.WaitsFor, waiting),
+        "reserved_start": _reserved_start(job),
+    }
 
 
 def job_page(page: JobPage) -> dict[str, Any]:
@@ -129,9 +131,10 @@ def _lease(job: Job) -> jobs.Lease | None:
     return jobs.Lease(owner=job.lease_owner, expires_at=job.lease_until)
 
 
-def _waits_for(report: JobReport) -> dict[str, Any] | None:
-    waiting = report.waits_for
-    return None if waiting is None else to_json(jobs.WaitsFor, waiting)
+def _reserved_start(job: Job) -> datetime | None:
+    if job.reservation is None or job.waits_for is not None or not job.status.is_waiting:
+        return None
+    return job.reservation.at
 
 
 def _size_bytes(text: str | None) -> int:

@@ -30,13 +30,8 @@ from hourhand.domain.times import rfc3339, to_ms
 from hourhand.json_dataclasses import to_json
 from hourhand.services.jobs.queries import summary
 from hourhand.services.schedules.backfills import BackfillReport
-from hourhand.services.schedules.queries import (
-    OccurrencePage,
-    OccurrenceRecord,
-    Preview,
-    PreviewDay,
-    PreviewFire,
-)
+from hourhand.services.schedules.previews import Preview, PreviewDay, PreviewFire
+from hourhand.services.schedules.queries import OccurrencePage, OccurrenceRecord
 from hourhand.services.schedules.triggers import TRIGGER
 from hourhand.services.schedules.views import ScheduleView
 

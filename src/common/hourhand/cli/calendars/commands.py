@@ -17,6 +17,7 @@ from hourhand.cli.options import (
     LimitOption,
     WebOption,
     YesOption,
+    argument,
     listed,
 )
 from hourhand.cli.schedules.definition import read_exclusion, read_object
@@ -32,24 +33,8 @@ calendars = Noun(
     help="Create, list and delete calendars: named sets of exclusions that schedules share.",
 )
 
-CalendarName = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAME",
-        help="Name of the calendar.",
-        show_default=False,
-        autocompletion=calendar_names,
-    ),
-]
-CalendarNames = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="NAME",
-        help="Names of the calendars.",
-        show_default=False,
-        autocompletion=calendar_names,
-    ),
-]
+CalendarName = Annotated[str, argument("NAME", "Name of the calendar.", calendar_names)]
+CalendarNames = Annotated[list[str], argument("NAME", "Names of the calendars.", calendar_names)]
 
 
 @calendars.command("put")

@@ -18,6 +18,7 @@ from hourhand.cli.contexts.store import (
 )
 from hourhand.cli.exits import NOT_FOUND, REFUSED, WRONG_USAGE
 from hourhand.cli.helping import Noun
+from hourhand.cli.options import argument
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column
 from hourhand.cli.session import PRODUCTION_STYLE, Session
@@ -40,15 +41,7 @@ context = Noun(
 )
 
 
-ContextName = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAME",
-        help="Name of the context.",
-        show_default=False,
-        autocompletion=context_names,
-    ),
-]
+ContextName = Annotated[str, argument("NAME", "Name of the context.", context_names)]
 
 
 @context.command("add")
@@ -120,15 +113,7 @@ def add(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
 )
 def use(
     session: Session,
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME",
-            help="Name of the context.",
-            show_default=False,
-            autocompletion=context_names,
-        ),
-    ] = None,
+    name: Annotated[str | None, argument("NAME", "Name of the context.", context_names)] = None,
     none: Annotated[
         bool, typer.Option("--none", help="Use no context: call `hourhand dev` by default.")
     ] = False,

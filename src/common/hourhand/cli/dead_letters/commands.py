@@ -11,7 +11,7 @@ from hourhand.answers.batches import BulkResult
 from hourhand.answers.jobs import DeadLetterGroup, Job
 from hourhand.cli.exits import NOT_FOUND, REFUSED
 from hourhand.cli.helping import Noun
-from hourhand.cli.jobs.commands import CHANGE_CODES
+from hourhand.cli.jobs.changes import CHANGE_CODES
 from hourhand.cli.jobs.filters import (
     ErrorGroupFilter,
     ErrorTypeFilter,

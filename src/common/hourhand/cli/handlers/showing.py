@@ -18,7 +18,7 @@ from hourhand.cli.session import Session
 from hourhand.domain.limits.keys import parse_key_path
 
 if TYPE_CHECKING:
-    from hourhand.answers.system import HandlerPause
+    from hourhand.answers.system import HandlerDebounce, HandlerPause, HandlerUnique
     from hourhand.client import Handler, HandlerLimit, HandlerPolicies
 
 COLUMNS = (
@@ -29,6 +29,20 @@ COLUMNS = (
     Column("PAUSED", rank=1),
     Column("DESCRIPTION", rank=4, is_flexible=True),
 )
+_WHEN_FULL = {
+    "skip": "others are cancelled",
+    "replace_waiting": "one waits, and a newer one replaces it",
+    "cancel_running": "a newer one stops those that run",
+}
+_HELD = {
+    "job": "a slot is held until the job ends",
+    "success": "a slot is held until the job succeeds",
+}
+_ON_CONFLICT = {
+    "return": "another submission returns it",
+    "reject": "another submission is refused",
+    "replace": "another submission replaces its payload and time",
+}
 FIELD_COLUMNS = (
     Column("FIELD", is_whole=True),
     Column("TYPE", is_flexible=True),
@@ -118,6 +132,10 @@ def _facts(handler: Handler, times: Times) -> Iterator[tuple[str, str]]:
     yield from _policy_facts(handler.policies)
     for limit in handler.limits:
         yield f"limit {limit.name}", _limit_words(limit)
+    if handler.unique is not None:
+        yield "unique", _unique_words(handler.unique)
+    if handler.debounce is not None:
+        yield "debounced", _debounce_words(handler.debounce)
     if handler.schedule is not None:
         rule = expression_text(handler.schedule.expression)
         yield (
@@ -152,11 +170,33 @@ def _limit_words(limit: HandlerLimit) -> str:
     """Return what a limit allows, such as ``2 run at a time for each payload.account``."""
     path = parse_key_path(limit.key)
     of = f" for each {limit.key}" if path.divides else ""
+    verb = "s" if limit.max == 1 else ""
     if limit.per_seconds is not None:
-        return f"{limit.max} start in {duration(limit.per_seconds)}{of}"
-    then = "; others are cancelled" if limit.on_full == "skip" else ""
-    held = "; a slot is held until the job ends" if limit.holds == "job" else ""
-    return f"{limit.max} run at a time{of}{then}{held}"
+        return f"{limit.max} start{verb} in {duration(limit.per_seconds)}{of}"
+    options = (
+        _WHEN_FULL.get(limit.on_full or ""),
+        None if limit.max_waiting is None else f"at most {limit.max_waiting} wait",
+        _HELD.get(limit.holds or ""),
+        "tenants take turns" if limit.order == "fair" else None,
+    )
+    return "; ".join([f"{limit.max} run{verb} at a time{of}", *filter(None, options)])
+
+
+def _unique_words(unique: HandlerUnique) -> str:
+    """Return ``one job of payload.day until its end; another submission is refused``."""
+    until = unique.until
+    end = f"its {until}" if isinstance(until, str) else f"{duration(until)} after its submission"
+    conflict = _ON_CONFLICT.get(unique.on_conflict, unique.on_conflict)
+    return f"one job of {unique.key} until {end}; {conflict}"
+
+
+def _debounce_words(debounce: HandlerDebounce) -> str:
+    """Return ``one job of payload.shop, 10 s after the last submission``, and the options."""
+    longest = debounce.max_wait_seconds
+    latest = "" if longest is None else f", at most {duration(longest)} after the first"
+    payload = "; it has the first payload" if debounce.mode == "first" else ""
+    wait = f"{duration(debounce.wait_seconds)} after the last submission"
+    return f"one job of {debounce.key}, {wait}{latest}{payload}"
 
 
 def _payload_words(schema: Schema) -> str:

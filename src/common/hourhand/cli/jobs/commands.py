@@ -1,4 +1,4 @@
-"""``hourhand jobs``: its verbs."""
+"""``hourhand jobs``: the verbs that submit and show jobs."""
 
 from __future__ import annotations
 
@@ -6,22 +6,16 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from hourhand.answers.batches import BulkResult
 from hourhand.answers.jobs import Event, Job, JobSummary, LogLine
 from hourhand.cli.completing import handler_names
 from hourhand.cli.exits import DONE, FAILED, NOT_FOUND, REFUSED, TIMED_OUT
 from hourhand.cli.helping import Noun
-from hourhand.cli.jobs.filters import Filters, ListingFilters
+from hourhand.cli.jobs.filters import ListingFilters
 from hourhand.cli.jobs.flags import (
     PAYLOAD_HELP,
-    AllMatchingOption,
-    DryRunOption,
     Due,
-    EverythingOption,
     FileFlags,
-    NoteOption,
     Policies,
-    PriorityOption,
     debounce_fields,
     given,
     unique_fields,
@@ -35,21 +29,16 @@ from hourhand.cli.options import (
     FollowOption,
     JobId,
     JobIdOrNone,
-    JobIds,
     LimitOption,
     WatchOption,
     WebOption,
-    YesOption,
+    argument,
 )
 from hourhand.cli.reading import Seconds, read_duration, read_json, read_limit
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
+from hourhand.domain.limits.debounce import Mode
 from hourhand.domain.limits.unique_keys import OnConflict
-
-CHANGE_CODES = {
-    FAILED: "you did not confirm, or some jobs could not be changed",
-    REFUSED: "refused: the state does not allow it, or more jobs match than were counted",
-}
 
 jobs = Noun(name="jobs", help="Submit, list, follow and change jobs.")
 
@@ -72,13 +61,7 @@ def submit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     policies: Policies,
     from_file: FileFlags,
     handler: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="HANDLER",
-            help="Handler that runs the job.",
-            show_default=False,
-            autocompletion=handler_names,
-        ),
+        str | None, argument("HANDLER", "Handler that runs the job.", handler_names)
     ] = None,
     payload: Annotated[
         str | None,
@@ -167,6 +150,13 @@ def submit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
             help="The job runs at the latest so long after the first submission.",
         ),
     ] = None,
+    debounce_mode: Annotated[
+        Mode | None,
+        typer.Option(
+            help="Whether the job runs with the payload of the last submission of its key, or of "
+            "the first. Default: last.",
+        ),
+    ] = None,
     id: Annotated[  # noqa: A002 (the flag's name)
         str | None,
         typer.Option("--id", metavar="ID", help="Your own ID for the job."),
@@ -198,7 +188,7 @@ def submit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
             "concurrency_key": concurrency_key,
             "limits": limit or None,
             "unique": unique_fields(unique, unique_until, on_conflict),
-            "debounce": debounce_fields(debounce, debounce_wait, debounce_max_wait),
+            "debounce": debounce_fields(debounce, debounce_wait, debounce_max_wait, debounce_mode),
             "id": id,
             **policies.fields(),
         }
@@ -352,126 +342,3 @@ def watch_job(
     from hourhand.cli.jobs.following import follow
 
     return follow(session, id, timeout)
-
-
-@jobs.command("cancel")
-@verb(
-    example="hourhand jobs cancel --handler send-welcome --status PENDING",
-    codes=CHANGE_CODES,
-    prints=(Job, BulkResult),
-)
-def cancel_jobs(
-    session: Session,
-    filters: Filters,
-    ids: JobIds = None,
-    all: EverythingOption = False,  # noqa: A002 (the flag's name)
-    all_matching: AllMatchingOption = False,
-    yes: YesOption = False,
-    dry_run: DryRunOption = False,
-) -> int:
-    """Cancel jobs: those with the given IDs, or all that match the filters.
-
-    A waiting job is cancelled at once. A running job is asked to stop, and stops when its handler
-    checks for this. With filters, the command first shows how many jobs match and asks. If many
-    more jobs match by the time that you confirm, it changes nothing.
-    """
-    from hourhand.cli.jobs.bulk import CANCEL, Choice, Consent, operate
-
-    choice = Choice(ids=ids or (), filters=filters, everything=all)
-    consent = Consent(is_sure=yes, is_dry=dry_run, to_all=all_matching)
-    return operate(session, CANCEL, choice, consent)
-
-
-@jobs.command("redrive")
-@verb(
-    example="hourhand jobs redrive --handler send-welcome --created-after 1d",
-    codes=CHANGE_CODES,
-    prints=(Job, BulkResult),
-)
-def redrive_jobs(
-    session: Session,
-    filters: ListingFilters,
-    ids: JobIds = None,
-    all: EverythingOption = False,  # noqa: A002 (the flag's name)
-    all_matching: AllMatchingOption = False,
-    yes: YesOption = False,
-    dry_run: DryRunOption = False,
-) -> int:
-    """Run failed jobs again: those with the given IDs, or all that match the filters.
-
-    Filters match DEAD jobs, unless --status names CANCELLED or EXPIRED; discarded jobs only with
-    --discarded. A redriven job has all its attempts again and keeps its history. Jobs of a schedule
-    run as its overlap allows, and its new times may be skipped until they have ended. With filters,
-    the command first shows how many jobs match and asks. If many more jobs match by the time that
-    you confirm, it changes nothing.
-    """
-    from hourhand.cli.jobs.bulk import REDRIVE, Choice, Consent, operate
-
-    choice = Choice(ids=ids or (), filters=filters, everything=all)
-    consent = Consent(is_sure=yes, is_dry=dry_run, to_all=all_matching)
-    return operate(session, REDRIVE, choice, consent)
-
-
-@jobs.command("discard")
-@verb(
-    example="hourhand jobs discard --handler send-welcome --note 'the list was wrong'",
-    codes=CHANGE_CODES,
-    prints=(Job, BulkResult),
-)
-def discard_jobs(
-    session: Session,
-    filters: Filters,
-    ids: JobIds = None,
-    note: NoteOption = None,
-    all: EverythingOption = False,  # noqa: A002 (the flag's name)
-    all_matching: AllMatchingOption = False,
-    yes: YesOption = False,
-    dry_run: DryRunOption = False,
-) -> int:
-    """Discard DEAD jobs: those with the given IDs, or all that match the filters.
-
-    A discarded job needs no further work. It stays DEAD, keeps its history, and leaves
-    [bold]dead-letters list[/] and the alarm on dead jobs. [bold]jobs list --discarded[/] lists
-    discarded jobs with their notes, and [bold]jobs redrive[/] still runs them again, until their
-    retention ends. With filters, the command first shows how many jobs match and asks. If many more
-    jobs match by the time that you confirm, it changes nothing.
-    """
-    from hourhand.cli.jobs.bulk import Choice, Consent, discarding, operate
-
-    choice = Choice(ids=ids or (), filters=filters, everything=all)
-    consent = Consent(is_sure=yes, is_dry=dry_run, to_all=all_matching)
-    return operate(session, discarding(note), choice, consent)
-
-
-@jobs.command("run-now")
-@verb(example="hourhand jobs run-now 01k2v8r3t5w7x9y1z3b5d", changes=True, prints=(Job,))
-def run_job_now(session: Session, id: JobId) -> None:  # noqa: A002 (the argument's name)
-    """Make a waiting job due now."""
-    from hourhand.cli.jobs.showing import show_changed
-
-    show_changed(session, session.client.run_now(id), "due now")
-
-
-@jobs.command("reschedule")
-@verb(
-    example="hourhand jobs reschedule 01k2v8r3t5w7x9y1z3b5d --delay 2h --priority low",
-    changes=True,
-    prints=(Job,),
-)
-def reschedule_job(
-    session: Session,
-    due: Due,
-    id: JobId,  # noqa: A002 (the argument's name)
-    priority: PriorityOption = None,
-    payload: Annotated[str | None, typer.Option(metavar="JSON", help=PAYLOAD_HELP)] = None,
-) -> None:
-    """Change the time, priority, payload or expiry of a waiting job."""
-    from hourhand.cli.jobs.showing import show_changed
-
-    times = {"run_at": due.run_at, "delay": due.delay, "expires_at": due.expires_at}
-    changes: dict[str, Any] = given({**times, "priority": priority})
-    if payload is not None:
-        changes["payload"] = read_json(payload, "--payload")
-    if not changes:
-        raise typer.BadParameter("give a change: --run-at, --delay, --priority, ...")
-    show_changed(session, session.client.reschedule(id, **changes), "changed")

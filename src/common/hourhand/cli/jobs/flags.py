@@ -13,6 +13,7 @@ import typer
 from hourhand.cli.reading import Seconds, read_duration, read_tag, read_time, read_whole_duration
 from hourhand.domain.jobs.job import OnLost, Priority
 from hourhand.domain.jobs.retry import Backoff, Jitter
+from hourhand.domain.limits.debounce import Mode
 from hourhand.domain.limits.unique_keys import OnConflict
 
 WHEN, WHAT, POLICY, FILE = "When", "Job", "Policies", "Many jobs"
@@ -233,23 +234,25 @@ def unique_fields(
             if value is not None:
                 raise typer.BadParameter("give --unique, too", param_hint=name)
         return None
-    given = {"key": key, "until": until, "on_conflict": on_conflict}
-    fields: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    fields = given({"key": key, "until": until, "on_conflict": on_conflict})
     if until is not None and until.isdecimal():
         fields["until"] = int(until)
     return fields
 
 
 def debounce_fields(
-    key: str | None, wait: Seconds | None, max_wait: Seconds | None
+    key: str | None, wait: Seconds | None, max_wait: Seconds | None, mode: Mode | None
 ) -> dict[str, Any] | None:
     """Return how a job is debounced, as the API takes it; ``None`` if it is not said."""
     if key is None:
-        for name, value in (("--debounce-wait", wait), ("--debounce-max-wait", max_wait)):
+        for name, value in (
+            ("--debounce-wait", wait),
+            ("--debounce-max-wait", max_wait),
+            ("--debounce-mode", mode),
+        ):
             if value is not None:
                 raise typer.BadParameter("give --debounce, too", param_hint=name)
         return None
     if wait is None:
         raise typer.BadParameter("give --debounce-wait, too", param_hint="--debounce")
-    fields = {"key": key, "wait_seconds": wait, "max_wait_seconds": max_wait}
-    return {name: value for name, value in fields.items() if value is not None}
+    return given({"key": key, "wait_seconds": wait, "max_wait_seconds": max_wait, "mode": mode})

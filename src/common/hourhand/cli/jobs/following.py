@@ -132,8 +132,8 @@ def _now(job: Job, times: Times) -> RenderableType:
     """Return the last line on a terminal: the state at this moment."""
     if job.status != "RUNNING":
         when = f", due {times.relative(job.due_at or job.run_at)}"
-        if job.waits_for is not None:
-            when = f", {waiting_text(job)}"
+        if waits := waiting_text(job):
+            when = f", {waits}{when if job.reserved_start else ''}"
         return Text.assemble(
             status_text(job.status), cell(when), ". Ctrl-C stops watching, not the job."
         )

@@ -72,7 +72,7 @@ def waiting_text(job: JobSummary) -> str:
     """Return what a job waits for, beside its time; empty if for nothing."""
     waits = job.waits_for
     if waits is None:
-        return ""
+        return "" if job.reserved_start is None else "waits for a start of its rate limit"
     if waits.limit is None and waits.kind == "slot" and job.schedule_id is not None:
         return f"waits for another job of schedule {job.schedule_id}"
     articles = {"slot": "a slot", "signal": "a signal", "callback": "a callback"}
@@ -131,7 +131,7 @@ def remark(job: JobSummary, times: Times) -> str:
         share = f"{done / total:.0%}" if total else f"{done:g} done"
         return f"{share} {job.progress.message or ''}".strip()
     parts = [waiting_text(job)]
-    if job.status == "ENQUEUED" and not job.waits_for and (job.due_at or job.run_at) > times.now:
+    if job.status == "ENQUEUED" and not parts[0] and (job.due_at or job.run_at) > times.now:
         # Its message waits in SQS until the job is due.
         parts.append("sent ahead")
     if job.discarded_at is not None:

@@ -108,7 +108,8 @@ def _event_row(event: Event, times: Times) -> tuple[Text | str, ...]:
 
 def _still_waits(job: Job) -> str:
     """Return that a job which was made due waits on, where that is known."""
-    return "" if job.waits_for is None else f"; it still {waiting_text(job)}"
+    waits = waiting_text(job)
+    return f"; it still {waits}" if waits else ""
 
 
 def _note(job: Job) -> str:
@@ -165,13 +166,15 @@ def _status(job: Job, times: Times) -> Text:
         text.append_text(cell(f", asked to stop {times.relative(job.cancel_requested_at)}"))
     if job.discarded_at is not None:
         text.append_text(cell(f", discarded {times.relative(job.discarded_at)}"))
-    if job.waits_for is not None:
-        text.append_text(cell(f", {waiting_text(job)}{_place(job.waits_for)}"))
+    if waits := waiting_text(job):
+        text.append_text(cell(f", {waits}{_place(job.waits_for)}"))
     text.no_wrap, text.overflow = False, "fold"
     return text
 
 
-def _place(waits: WaitsFor) -> str:
+def _place(waits: WaitsFor | None) -> str:
+    if waits is None:
+        return ""
     most = f" ({waits.max_running} at once)" if waits.max_running is not None else ""
     return f"{most}, position {waits.position}" if waits.position else most
 

@@ -11,7 +11,7 @@ from hourhand.answers.limits import ChangedLimit, Limit, LimitSummary
 from hourhand.cli.completing import job_ids, limit_names
 from hourhand.cli.exits import REFUSED, WRONG_USAGE, CommandError
 from hourhand.cli.helping import Noun
-from hourhand.cli.options import DEFAULT_LIMIT, AllOption, LimitOption
+from hourhand.cli.options import DEFAULT_LIMIT, AllOption, LimitOption, argument
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
@@ -25,28 +25,14 @@ limits = Noun(
 
 LimitName = Annotated[
     str,
-    typer.Argument(
-        metavar="NAME",
-        help="Name of the limit: its own, or that of the handler and a number, such as sync.1.",
-        show_default=False,
-        autocompletion=limit_names,
+    argument(
+        "NAME",
+        "Name of the limit: its own, or that of the handler and a number, such as sync.1.",
+        limit_names,
     ),
 ]
-LimitNames = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="NAME",
-        help="Names of the limits.",
-        show_default=False,
-        autocompletion=limit_names,
-    ),
-]
-JobId = Annotated[
-    str,
-    typer.Argument(
-        metavar="JOB", help="ID of the job.", show_default=False, autocompletion=job_ids
-    ),
-]
+LimitNames = Annotated[list[str], argument("NAME", "Names of the limits.", limit_names)]
+JobId = Annotated[str, argument("JOB", "ID of the job.", job_ids)]
 KeyOption = Annotated[
     str | None,
     typer.Option(

@@ -51,7 +51,9 @@ def show(session: Session, limit: Limit) -> None:
     if rows:
         session.print("")
         session.print_table(JOB_COLUMNS, rows)
-    if limit.kind == "concurrency" and limit.running is None:
+    if limit.kind == "rate":
+        session.remark("The jobs that wait for a rate have start times: see `hourhand jobs list`.")
+    elif limit.running is None:
         session.remark(
             f"Name a key to see its jobs: --key KEY, where KEY is a value of {limit.key}."
         )

@@ -25,6 +25,7 @@ from hourhand.cli.options import (
     WatchOption,
     WebOption,
     YesOption,
+    argument,
     listed,
 )
 from hourhand.cli.reading import read_time
@@ -42,18 +43,8 @@ schedules = Noun(
     help="Create, list, preview, pause, trigger, backfill and delete schedules.",
 )
 
-ScheduleId = Annotated[
-    str,
-    typer.Argument(
-        metavar="ID", help="ID of the schedule.", show_default=False, autocompletion=schedule_ids
-    ),
-]
-ScheduleIds = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="ID", help="IDs of the schedules.", show_default=False, autocompletion=schedule_ids
-    ),
-]
+ScheduleId = Annotated[str, argument("ID", "ID of the schedule.", schedule_ids)]
+ScheduleIds = Annotated[list[str], argument("ID", "IDs of the schedules.", schedule_ids)]
 FileOption = Annotated[
     str | None,
     typer.Option(
@@ -374,11 +365,10 @@ def preview(
     policies: Policies,
     id: Annotated[  # noqa: A002 (the argument's name)
         str | None,
-        typer.Argument(
-            metavar="ID",
-            help="ID of a schedule to preview with the changes that the options make.",
-            show_default=False,
-            autocompletion=schedule_ids,
+        argument(
+            "ID",
+            "ID of a schedule to preview with the changes that the options make.",
+            schedule_ids,
         ),
     ] = None,
     file: FileOption = None,

@@ -177,10 +177,14 @@ class Rate:
     def _check_cost(self) -> None:
         if not isinstance(self.cost, str):
             _require_number("cost", self.cost, MIN_COST, MAX_COST, "a number")
+            if self.cost > self.count:
+                raise InvalidLimit(f"cost must be at most the count, {self.count}: {self.cost}.")
         elif parse_key_path(self.cost, "cost").source is not KeySource.PAYLOAD:
             raise InvalidLimit(
                 f"cost must be a number or a field such as payload.tokens, not {self.cost!r}."
             )
+        if self.on == "take" and self.cost != 1:
+            raise InvalidLimit("cost cannot be given with on='take': each take states its own.")
 
     def _check_shards(self) -> None:
         if self.shards is None:
@@ -225,10 +229,11 @@ class Rate:
     def with_count(self, count: int) -> Rate:
         """Return the rate as it is with another count, which an operator set.
 
-        The burst is at most the new count, and the shards are at most the burst.
+        The burst and the cost are at most the new count, and the shards are at most the burst.
         """
         burst = None if self.burst is None else min(self.burst, count)
-        rate = replace(self, count=count, burst=burst, shards=None)
+        cost = self.cost if isinstance(self.cost, str) else min(self.cost, count)
+        rate = replace(self, count=count, burst=burst, cost=cost, shards=None)
         return replace(rate, shards=min(self.shards, rate.burst_size)) if self.shards else rate
 
 

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hourhand.domain.errors import FieldError, InvalidInput
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.ids import DIGEST10_BYTES, digest10, digest_text
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.waiting import ChosenLimit, WaitKind
 from hourhand.domain.limits.declarations import (
-    MAX_COST,
     MAX_LIMITS,
     MIN_COST,
     Concurrency,
@@ -103,9 +103,8 @@ class JobLimit:
     ``id``: as `limit_ids` says. ``position``: its place among the limits of the handler or
     submission, from 0. ``digest`` identifies the limit and the key. ``divides``: whether it comes
     before the limits that have a single key. ``text``: the key as it is shown; ``None`` where the
-    limit has a single key, or where only the digest is stored. ``cost``: how many starts of a rate
-    the job counts for. ``overlap``: the limit is that of a schedule's or backfill's jobs, as the
-    job states it.
+    limit has a single key, or where only the digest is stored. ``overlap``: the limit is that of a
+    schedule's or backfill's jobs, as the job states it.
     """
 
     id: str
@@ -115,7 +114,6 @@ class JobLimit:
     digest: bytes
     divides: bool
     text: str | None = None
-    cost: float = 1
     overlap: Overlap | None = None
 
     @property
@@ -258,7 +256,6 @@ def limits_of(
                 digest=digest,
                 divides=named.divides,
                 text=text,
-                cost=_cost_of(named.limit, job),
             )
         )
     return in_order(found)
@@ -303,16 +300,31 @@ def overlap_limit(overlap: Overlap) -> JobLimit:
     )
 
 
-def _cost_of(limit: Limit, job: KeyFields) -> float:
+def cost_of(rate: Rate, job: KeyFields) -> float:
     """Return how many starts a job counts for; 1 where the payload states no positive number."""
-    if not isinstance(limit, Rate):
-        return 1
-    cost = limit.cost
+    cost = rate.cost
     if isinstance(cost, str):
         cost = parse_key_path(cost, "cost").value_of(job)
         if isinstance(cost, bool) or not isinstance(cost, int | float) or not cost > 0:
             return 1
-    return min(max(cost, MIN_COST), MAX_COST)
+    return max(cost, MIN_COST)
+
+
+def require_costs(limits: Sequence[NamedLimit], job: KeyFields) -> None:
+    """Refuse a payload by which a job counts for more starts than a rate has in its period.
+
+    One such job would let all others of its key wait for longer than that. Raises `InvalidInput`.
+    """
+    for named in limits:
+        rate = named.limit
+        if not isinstance(rate, Rate) or not isinstance(rate.cost, str):
+            continue
+        if cost_of(rate, job) > rate.count:
+            message = f"must be at most {rate.count:,}, the count of the rate limit {named.name}"
+            raise InvalidInput(
+                f"The job counts for too many starts: {rate.cost} {message}.",
+                errors=(FieldError(rate.cost, message),),
+            )
 
 
 def _fingerprint(limits: Sequence[NamedLimit]) -> int:

@@ -129,6 +129,7 @@ class ExecutionService:
     ``admission_check``: the rules that must all admit a job, in their order. ``release``: gives the
     slots back that the generation of a message had, for a worker that died may have left them.
     ``hold_rates``: keeps the rate limits of a job from starting others before a time.
+    ``has_rate``: whether a rate limit counts each start of a job.
     """
 
     tools: AttemptTools
@@ -136,6 +137,7 @@ class ExecutionService:
     admission_check: tuple[StartRule, ...]
     release: Callable[[Job, Job], None] | None = None
     hold_rates: Callable[[Job, datetime], None] | None = None
+    has_rate: Callable[[Job], bool] | None = None
     _running: dict[str, RunningAttempt] = field(default_factory=dict, init=False)
 
     def handle(
@@ -298,13 +300,16 @@ class ExecutionService:
             # This message is the crash recovery of the attempt under way: it must stay.
             self.tools.telemetry.count("duplicates_hidden")
             return self._keep_for(delivery, lease_until + margin - now)
-        may_run_again = (
+        # A take-over passes no gate: the lost attempt of a job with a rate ends, and the next one
+        # asks for its start.
+        may_be_taken_over = (
             job.on_lost is OnLost.RETRY
             and job.attempt < job.retry.max_attempts
             and job.cancel_requested_at is None
             and (job.expires_at is None or job.expires_at > now)
+            and not (self.has_rate is not None and self.has_rate(job))
         )
-        if may_run_again:
+        if may_be_taken_over:
             return job
         if not self.tools.recovery.recover_lost(job, self.worker):
             # Its owner may have renewed the lease: then this message is its crash recovery.

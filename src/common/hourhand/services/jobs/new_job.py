@@ -30,6 +30,7 @@ from hourhand.domain.limits.job_limits import (
     limits_chosen,
     limits_of_handler,
     position_of_chosen_key,
+    require_costs,
     shared_limits,
 )
 from hourhand.domain.limits.keys import KeyFields
@@ -167,7 +168,7 @@ def require_shared_limits(request: JobSubmission, handlers: HandlerDirectory) ->
 
 
 def resolve_limit_keys(request: JobSubmission, limits: Sequence[NamedLimit]) -> bytes | None:
-    """Return the keys of limits that the job stores. Raises `NoKeyedLimit`."""
+    """Return the keys of limits that the job stores. Raises `NoKeyedLimit` and `InvalidInput`."""
     if request.concurrency_key is not None and position_of_chosen_key(limits) is None:
         problem = FieldError(
             "concurrency_key",
@@ -178,6 +179,7 @@ def resolve_limit_keys(request: JobSubmission, limits: Sequence[NamedLimit]) -> 
     if not limits:
         return None
     fields = key_fields(request.tenant, request.tags, request.payload_text)
+    require_costs(limits, fields)
     return keys_to_store(limits, fields, request.concurrency_key)
 
 

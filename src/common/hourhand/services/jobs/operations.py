@@ -28,7 +28,7 @@ from hourhand.domain.jobs.transitions import (
     redrive,
     request_cancel,
 )
-from hourhand.domain.limits.job_limits import keys_after_change
+from hourhand.domain.limits.job_limits import keys_after_change, require_costs
 from hourhand.domain.ticks.buckets import Entry
 from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.clock import Clock
@@ -275,6 +275,7 @@ class OperationsService:
             return {}
         limits = named_limits(self.handlers, job.handler, job.limits)
         fields = key_fields(job.tenant, job.tags, payload_text)
+        require_costs(limits, fields)
         keys = keys_after_change(limits, fields, job.limit_keys)
         return {} if keys == job.limit_keys else {"limit_keys": keys}
 

@@ -8,7 +8,7 @@ the end of the line again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 
 from hourhand.domain.jobs.job import Job
@@ -20,7 +20,6 @@ from hourhand.domain.limits.rates import EARLY_START, PAID_FOR
 from hourhand.ports.handler_runner import TakenStart
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.rate_limiters import Crowded, Given, Limiter, RateLimiters, TooFar
-from hourhand.services.limits.rates_rule import ASK_AGAIN
 
 AT_ONCE = timedelta(0)
 
@@ -61,7 +60,7 @@ class HandlerStarts:
             wait = None if job.expires_at is None else max(job.expires_at - now, AT_ONCE)
             return TakenStart(is_start=False, wait=wait)
         except Crowded:
-            return TakenStart(is_start=False, wait=ASK_AGAIN)
+            return TakenStart(is_start=False, wait=self.limiters.ask_again())
         is_start = given.gives in {Pass.START, Pass.GATE}
         if is_start:
             reserved.pop(key, None)
@@ -82,7 +81,11 @@ class HandlerStarts:
         assert isinstance(rate, Rate)
         if rate.on == "retry" and job.attempt <= 1:
             return None
-        limiter = self.limiters.limiter(replace(limit, cost=cost), rate, job)
+        if cost > rate.count:
+            raise InvalidLimit(
+                f"cost must be at most {rate.count:,}, the count of {name!r}, not {cost:g}."
+            )
+        limiter = self.limiters.limiter(limit, rate, job, lambda: cost)
         if limiter.windows is not None and cost != 1:
             raise InvalidLimit(f"cost cannot be given for {name!r}: its window counts each as one.")
         return limiter

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from hourhand.domain.errors import did_you_mean
@@ -43,8 +44,13 @@ class JobLimits:
         Raises `Unavailable` where a key is in a payload that could not be read.
         """
         named = named_limits(self.handlers, job.handler, job.limits)
-        found = limits_of(named, self._fields(job), job.limit_keys) if named else ()
+        found = limits_of(named, self.fields(job), job.limit_keys) if named else ()
         return found if job.overlap is None else in_order((*found, overlap_limit(job.overlap)))
+
+    def has_rate(self, job: Job) -> bool:
+        """Whether a rate limit counts the next start of a job that began. Reads nothing."""
+        named = named_limits(self.handlers, job.handler, job.limits)
+        return any(isinstance(one.limit, Rate) and one.limit.on != "take" for one in named)
 
     def shared(self, job: Job, name: str) -> JobLimit:
         """Return the shared rate limit of this name as a job has it.
@@ -63,7 +69,7 @@ class JobLimits:
         own = next((one for one in self.of(job) if one.name == name), None)
         if own is not None:
             return own
-        (found,) = limits_of((NamedLimit(name, name, limit, limit.key),), self._fields(job), None)
+        (found,) = limits_of((NamedLimit(name, name, limit, limit.key),), self.fields(job), None)
         return found
 
     def waited_for(self, job: Job) -> tuple[str, Limit] | None:
@@ -90,11 +96,13 @@ class JobLimits:
         path = limit.limit.path
         if limit.text is not None or path.source is not KeySource.PAYLOAD:
             return limit.text
-        value = path.value_of(self._fields(job))
+        value = path.value_of(self.fields(job))
         return path.text(value) if path.digest(limit.id, value) == limit.digest else None
 
-    def _fields(self, job: Job) -> KeyFields:
-        return KeyFields(tenant=job.tenant, tags=job.tags, payload=lambda: self._payload(job))
+    def fields(self, job: Job) -> KeyFields:
+        """Return what keys and costs are taken from. The payload is read at most once."""
+        payload = cache(lambda: self._payload(job))
+        return KeyFields(tenant=job.tenant, tags=job.tags, payload=payload)
 
     def _payload(self, job: Job) -> Any:
         text = self.contents.read(job.id, job.payload)

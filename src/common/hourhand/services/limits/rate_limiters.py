@@ -14,7 +14,8 @@ from typing import Protocol, TypeAlias
 from hourhand.domain.ids import digest10
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.limits.declarations import Rate
-from hourhand.domain.limits.job_limits import JobLimit
+from hourhand.domain.limits.job_limits import JobLimit, cost_of
+from hourhand.domain.limits.keys import KeyFields
 from hourhand.domain.limits.rate_writes import (
     NO_LEAD,
     Pass,
@@ -43,11 +44,15 @@ from hourhand.domain.limits.windows import Windows
 from hourhand.domain.side_items import SideItemUpdate, SideKey
 from hourhand.domain.times import from_ms
 from hourhand.ports.clock import Clock
+from hourhand.ports.randomness import Randomness
 from hourhand.ports.side_item_store import SideItemStore
 from hourhand.services.limits.known_overrides import KnownOverrides
 
 MAX_RACES = 5
 """Writes of a state that other jobs move meanwhile; then the message is hidden for a while."""
+
+LONGEST_RETRY_SECONDS = 10
+"""A message that lost every race is hidden for 1 to so many seconds."""
 
 
 Decide: TypeAlias = Callable[[SideKey, LimiterState, int, Bounds, datetime], RateWrite]
@@ -65,13 +70,27 @@ class Move(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limiter:
-    """A rate limit as it concerns one job: the shard that its id draws, and what it costs."""
+    """A rate limit as it concerns one job: the shard that its id draws, and what it costs.
+
+    ``rate`` has the number that an operator set. ``cost`` may read the payload of the job.
+    """
 
     limit: JobLimit
     rate: Rate
     key: SideKey
     pace: Pace
-    cost_us: int
+    cost: Callable[[], float]
+
+    def cost_us(self) -> int:
+        """Return by how much a start moves the state. Raises `CostTooHigh`, `Unavailable`."""
+        cost, declared = self.cost(), self.limit.limit
+        if isinstance(declared, Rate) and cost > declared.count:
+            raise CostTooHigh(
+                f"The job counts for {cost:g} starts of the rate limit {self.limit.name}, which "
+                f"has {declared.count:,} in its period."
+            )
+        # An operator may have set a lower number: then the job counts for a whole period.
+        return self.pace.taking(min(cost, self.rate.count))
 
     @property
     def windows(self) -> Windows | None:
@@ -100,15 +119,24 @@ class Crowded(Exception):
     """Other jobs moved the state before every write."""
 
 
+class CostTooHigh(Exception):
+    """A job counts for more starts than its rate has in a period."""
+
+
 @dataclass(frozen=True, slots=True)
 class RateLimiters:
     """Reads and writes rate limiter states."""
 
     side_items: SideItemStore
     clock: Clock
+    randomness: Randomness
     overrides: KnownOverrides
 
-    def of(self, limit: JobLimit, job: Job) -> Limiter | None:
+    def ask_again(self) -> timedelta:
+        """Return how long a job waits that lost every race, drawn so that no herd returns."""
+        return timedelta(seconds=1 + int(self.randomness.fraction() * LONGEST_RETRY_SECONDS))
+
+    def of(self, limit: JobLimit, job: Job, fields: KeyFields) -> Limiter | None:
         """Return the limiter of a limit for a job; ``None`` for one that does not count its start.
 
         That is a limit which is no rate, a rate that counts retries alone, for a first attempt, and
@@ -117,14 +145,15 @@ class RateLimiters:
         rate = limit.limit
         if not isinstance(rate, Rate) or rate.on == "take":
             return None
-        return None if rate.on == "retry" and job.attempt == 0 else self.limiter(limit, rate, job)
+        if rate.on == "retry" and job.attempt == 0:
+            return None
+        return self.limiter(limit, rate, job, partial(cost_of, rate, fields))
 
-    def limiter(self, limit: JobLimit, rate: Rate, job: Job) -> Limiter:
+    def limiter(self, limit: JobLimit, rate: Rate, job: Job, cost: Callable[[], float]) -> Limiter:
         """Return the limiter of a rate for a job, whatever the rate counts."""
         rate = self._present(limit, rate)
         shard = int.from_bytes(digest10("rate shard", job.id)) % rate_shards(rate)
-        pace = pace_of(rate)
-        return Limiter(limit, rate, rate_key(limit.digest16, shard), pace, pace.taking(limit.cost))
+        return Limiter(limit, rate, rate_key(limit.digest16, shard), pace_of(rate), cost)
 
     def has_line(self, limiter: Limiter) -> bool:
         """Whether a job must reserve a start time. The read may lag: the writes decide."""
@@ -199,18 +228,19 @@ class RateLimiters:
     ) -> Given:
         """Make the write that ``decide`` returns for the state as it stands.
 
-        ``is_bound``: a start time beyond the longest wait is not reserved.
+        ``is_bound``: a start time beyond the longest wait is not reserved. Raises `CostTooHigh`.
         """
+        cost_us = limiter.cost_us()
         state = read_state(self.side_items.read_item(limiter.key))
         for _ in range(MAX_RACES):
             now = self.clock.now()
             bounds = bounds_at(now, limiter.pace, job.expires_at, early)
             if is_bound and is_too_far(state, bounds):
                 raise TooFar
-            write = decide(limiter.key, state, limiter.cost_us, bounds, now)
+            write = decide(limiter.key, state, cost_us, bounds, now)
             made = self.side_items.write_item(write.update)
             state = read_state(made.item)
             if made.is_applied:
-                at = time_given(write, state, limiter.cost_us, limiter.pace, bounds)
+                at = time_given(write, state, cost_us, limiter.pace, bounds)
                 return Given(write.gives, at)
         raise Crowded

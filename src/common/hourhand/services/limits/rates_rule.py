@@ -22,15 +22,21 @@ from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.due import DueJobs
 from hourhand.services.jobs.execution import Candidate, Deferred
 from hourhand.services.limits.job_limits import JobLimits
-from hourhand.services.limits.rate_limiters import Crowded, Given, Limiter, RateLimiters, TooFar
+from hourhand.services.limits.rate_limiters import (
+    CostTooHigh,
+    Crowded,
+    Given,
+    Limiter,
+    RateLimiters,
+    TooFar,
+)
 from hourhand.services.optional import ask_optionally
-
-ASK_AGAIN = timedelta(seconds=5)
-"""How long the message of a job is hidden that changed while its time was reserved, or that lost
-every race for a start time."""
 
 TOO_LONG = "RateLimitTooLong"
 """The error of a job whose start time would be more than 30 days away."""
+
+COST_TOO_HIGH = "RateLimitCostTooHigh"
+"""The error of a job that counts for more starts than its rate has in a period."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,8 @@ class RateWaits:
 
     def of(self, job: Job) -> list[Limiter]:
         """Return the rate limiters of a job, in the order of the installation."""
-        found = (self.limiters.of(limit, job) for limit in self.limits.of(job))
+        fields = self.limits.fields(job)
+        found = (self.limiters.of(limit, job, fields) for limit in self.limits.of(job))
         return [limiter for limiter in found if limiter is not None]
 
     def reserve(
@@ -65,9 +72,16 @@ class RateWaits:
                 given.append((limiter, self.limiters.reserve(limiter, job)))
             except TooFar:
                 return self.end_too_far(candidate, job, limiter)
+            except CostTooHigh as error:
+                end_too_high(candidate, error)
+                return None
             except Crowded:
-                return Deferred(ASK_AGAIN)
+                return self.ask_again()
         return self.move(job, given)
+
+    def ask_again(self) -> Deferred:
+        """Hide the message of a job that changed, or that lost every race for a start time."""
+        return Deferred(self.limiters.ask_again())
 
     def move(self, job: Job, given: Sequence[tuple[Limiter, Given]]) -> Deferred:
         """Move a job to the latest time that it got. The move releases the slots that it has."""
@@ -83,7 +97,7 @@ class RateWaits:
         build = partial(change, sets=sets, reason=f"the rate of {names} is reached")
         result = self.due.move(job, at, build, self.worker)
         if not isinstance(result, Applied):
-            return Deferred(ASK_AGAIN)
+            return self.ask_again()
         self.telemetry.count("starts_reserved")
         return Deferred()
 
@@ -112,10 +126,15 @@ class RateWaits:
             reason = f"the rate of {limiter.limit.name} has no start before it expires"
             build = partial(change, sets={}, reason=reason)
             result = self.due.move(job, job.expires_at, build, self.worker)
-            return Deferred() if isinstance(result, Applied) else Deferred(ASK_AGAIN)
+            return Deferred() if isinstance(result, Applied) else self.ask_again()
         message = f"The rate limit {limiter.limit.name} has no start within 30 days."
         candidate.error = ErrorInfo(type=TOO_LONG, message=message, retryable=False)
         return None
+
+
+def end_too_high(candidate: Candidate, error: CostTooHigh) -> None:
+    """End a job DEAD that counts for more starts than any period has, instead of starting it."""
+    candidate.error = ErrorInfo(type=COST_TOO_HIGH, message=str(error), retryable=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +168,15 @@ class GateRule:
         limiters = self.waits.of(job)
         if not limiters:
             return None
-        if job.reservation is None:
-            return self._start(candidate, job, limiters)
-        return self._come_back(job, job.reservation, limiters)
+        try:
+            if job.reservation is None:
+                return self._start(candidate, job, limiters)
+            return self._come_back(job, job.reservation, limiters)
+        except Crowded:
+            return self.waits.ask_again()
+        except CostTooHigh as error:
+            end_too_high(candidate, error)
+            return None
 
     def _start(
         self, candidate: Candidate, job: Job, limiters: Sequence[Limiter]
@@ -163,8 +188,6 @@ class GateRule:
                 got = self.waits.limiters.start(limiter, job)
             except TooFar:
                 return self.waits.end_too_far(candidate, job, limiter)
-            except Crowded:
-                return Deferred(ASK_AGAIN)
             given.append((limiter, got))
             if got.gives is not Pass.START:
                 return self.waits.move(job, given)
@@ -182,10 +205,7 @@ class GateRule:
             if is_paid and limiter.limit.position in reservation.paid:
                 given.append((limiter, Given(Pass.GATE, reservation.at)))
                 continue
-            try:
-                got = self.waits.limiters.pass_gate(limiter, job)
-            except Crowded:
-                return Deferred(ASK_AGAIN)
+            got = self.waits.limiters.pass_gate(limiter, job)
             given.append((limiter, got))
             if got.gives is not Pass.GATE:
                 return self.waits.move(job, given)

@@ -176,7 +176,8 @@ class Retimes:
             return
         try:
             limit = next((one for one in self.limits.of(job) if one.digest in digests), None)
-            limiter = self.limiters.of(limit, job) if limit is not None else None
+            fields = self.limits.fields(job)
+            limiter = self.limiters.of(limit, job, fields) if limit is not None else None
             if limiter is not None:
                 done.matched += 1
                 done.changed += self._move(job, reservation, limiter, actor)

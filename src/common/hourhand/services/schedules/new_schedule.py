@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 from hourhand.domain.errors import FieldError, InvalidInput, WrongState
+from hourhand.domain.limits.job_limits import limits_of_handler, require_costs
 from hourhand.domain.schedules.changes import give_to_tenant
 from hourhand.domain.schedules.nominal_times import last_nominal
 from hourhand.domain.schedules.rule import MAX_WORK, Work
@@ -14,7 +15,7 @@ from hourhand.domain.schedules.schedule import Schedule, ScheduleDefinition
 from hourhand.ports.calendar_store import CalendarStore
 from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.schedule_store import ScheduleStore
-from hourhand.services.jobs.new_job import PayloadCheck, accept_any
+from hourhand.services.jobs.new_job import PayloadCheck, accept_any, key_fields
 from hourhand.services.jobs.submission import require_handler
 from hourhand.services.schedules.compiled_rules import CompiledRules
 
@@ -97,8 +98,11 @@ class ScheduleCheck:
 
     def require_sensible(self, definition: ScheduleDefinition, now: datetime) -> None:
         """Raise `InvalidInput`, naming the field, for what cannot be accepted."""
-        require_handler(self.handlers, definition.handler)
+        handler = require_handler(self.handlers, definition.handler)
         self.check_payload(definition.handler, definition.payload_text)
+        limits = limits_of_handler(handler.name, handler.limits)
+        fields = key_fields(definition.tenant, definition.tags, definition.payload_text)
+        require_costs(limits, fields)
         known = self.calendars.get_calendars(definition.calendars)
         known.require_all_known()
         missing = [name for name in definition.calendars if name not in known]

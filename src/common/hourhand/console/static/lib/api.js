@@ -31,19 +31,25 @@ export class ApiError extends Error {
     return this.status === 0 || NO_ANSWER_PROBLEMS.includes(this.type);
   }
 
-  /** Return what is wrong with `field` (or a part of it), or null. */
-  of(field) {
-    const isOf = (e) => e.field === field || e.field.startsWith(`${field}.`) || e.field.startsWith(`${field}[`);
+  /** Return what is wrong with `field`, or, unless `isExact`, with a part of it; else null. */
+  of(field, isExact = false) {
+    const isPart = (e) => e.field.startsWith(`${field}.`) || e.field.startsWith(`${field}[`);
+    const isOf = (e) => e.field === field || (!isExact && isPart(e));
     const found = this.errors.find(isOf);
     return found ? found.message : null;
   }
 }
 
+/** Send a request to the API, as `exchange` does, and return the body of the answer alone. */
+export async function request(method, path, options) {
+  return (await exchange(method, path, options)).body;
+}
+
 /**
- * Send a request to the API. `path` is a list of segments, encoded here: `["jobs", id]`. `body` is sent as JSON;
+ * Send a request to the API, and return the {status, body} of a good answer. `path` is a list of segments, encoded here: `["jobs", id]`. `body` is sent as JSON;
  * `bodyText` is JSON already. `exactFields` of the answer keep numbers as they were written.
  */
-export async function request(method, path, options = {}) {
+export async function exchange(method, path, options = {}) {
   const { query = {}, body, bodyText, signal, exactFields = [] } = options;
   const text = bodyText ?? (body === undefined ? undefined : JSON.stringify(body));
   try {
@@ -51,8 +57,8 @@ export async function request(method, path, options = {}) {
     const answered = await read(answer, signal);
     if (!answer.ok) throw problemOf(answer, answered);
     connectionStore.set(REACHABLE);
-    if (answer.status === 204 || answered === "") return null;
-    return parsed(answered, exactFields);
+    const isEmpty = answer.status === 204 || answered === "";
+    return { status: answer.status, body: isEmpty ? null : parsed(answered, exactFields) };
   } catch (error) {
     if (error instanceof ApiError) noteConnection(error);
     throw error;

@@ -7,10 +7,10 @@ import { useKey } from "../lib/keys.js";
 import { usePolled } from "../lib/live.js";
 import { address, navigate } from "../lib/router.js";
 import { routes as editorRoutes } from "./calendars_editor.js";
+import { NamedList } from "./named_list.js";
 import { describeExclusion } from "./schedule_exclusions.js";
 import { mayChange } from "./schedule_leaving.js";
 import { ScheduleUsers } from "./schedule_users.js";
-import { NamePager } from "./schedules_pager.js";
 
 export const routes = [
   { pattern: "/calendars", view: CalendarsView, section: "calendars" },
@@ -25,23 +25,12 @@ const EXCLUSIONS_SHOWN = 3;
 const EXCLUSION_CHARACTERS = 60;
 
 function CalendarsView({ query }) {
-  const cursor = query.get("cursor");
-  const { data, error, isLoading, refresh } = usePolled(
-    (signal) => collectPage(["calendars"], "calendars", { cursor, limit: CALENDARS_A_PAGE, signal }),
-    `calendars ${cursor ?? ""}`,
-    { everyMilliseconds: REFRESH_MILLISECONDS },
-  );
-  useKey("r", "refresh", refresh);
-  const actions = html`<${LiveSwitch} onRefresh=${refresh} />
-    <a class="button button-primary changes" href=${address(["new-calendar"])}><${Icon} name="plus" />New calendar</a>`;
-  return html`<${Page} title="Calendars" actions=${actions}>
-    <${ErrorState} error=${error} isInline onRetry=${refresh} />
-    ${isLoading && html`<${Loading} />`}
-    ${data && (data.items.length > 0 || cursor
-      ? html`<${Table} caption="Calendars by name" columns=${COLUMNS} rows=${data.items}
-          rowKey=${({ name }) => name} rowHref=${({ name }) => address(["calendars", name])} />`
-      : html`<${NoCalendars} />`)}
-    ${data && html`<${NamePager} cursor=${cursor} nextCursor=${data.nextCursor} segments=${["calendars"]} />`}
+  const action = html`<a class="button button-primary changes" href=${address(["new-calendar"])}><${Icon} name="plus" />New calendar</a>`;
+  return html`<${NamedList} title="Calendars" plural="calendars" query=${query}
+    read=${(page) => collectPage(["calendars"], "calendars", { ...page, limit: CALENDARS_A_PAGE })}
+    everyMilliseconds=${REFRESH_MILLISECONDS} action=${action} none=${NoCalendars}>
+    ${({ items }) => html`<${Table} caption="Calendars by name" columns=${COLUMNS} rows=${items}
+      rowKey=${({ name }) => name} rowHref=${({ name }) => address(["calendars", name])} />`}
   <//>`;
 }
 

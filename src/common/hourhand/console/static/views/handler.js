@@ -129,7 +129,7 @@ function Fields({ rows }) {
 }
 
 /** What `@job` states; the defaults of Hourhand hold for the others. */
-function Policies({ handler: { name, policies, schedule } }) {
+function Policies({ handler: { name, policies, schedule, unique, debounce } }) {
   const { timeout_seconds: timeout, priority, retry, on_lost: onLost, retention_seconds: retention } = policies;
   const standard = html`<span class="muted">default</span>`;
   const facts = [
@@ -139,12 +139,26 @@ function Policies({ handler: { name, policies, schedule } }) {
     ["Backoff", retry ? `${retry.backoff} from ${duration(retry.base_seconds * 1000)}` : standard],
     ["If its worker is lost", onLost ? (onLost === "dead" ? "it ends dead" : "it is retried") : standard],
     ["Kept after its end", retention == null ? standard : duration(retention * 1000)],
+    ...(unique ? [["Unique", visible(uniqueWords(unique))]] : []),
+    ...(debounce ? [["Debounced", visible(debounceWords(debounce))]] : []),
     ...(schedule ? [["Declared schedule", html`<${DeclaredSchedule} name=${name} schedule=${schedule} />`]] : []),
   ];
   return html`<section class="card" aria-label="Policies">
     <div class="card-header"><h2>Policies</h2></div>
     <div class="card-body"><dl class="facts">${facts.map(([term, value]) => html`<div key=${term}><dt>${term}</dt><dd>${value}</dd></div>`)}</dl></div>
   </section>`;
+}
+
+const ON_CONFLICT = { return: "returns it", reject: "is refused", replace: "replaces its payload and time" };
+
+function uniqueWords({ key, until, on_conflict: onConflict }) {
+  const end = typeof until === "number" ? `${duration(until * 1000)} after its submission` : `its ${until}`;
+  return `one job of ${key} until ${end}; another submission ${ON_CONFLICT[onConflict] ?? onConflict}`;
+}
+
+function debounceWords({ key, wait_seconds: wait, max_wait_seconds: longest, mode }) {
+  const latest = longest === null ? "" : `, at most ${duration(longest * 1000)} after the first`;
+  return `one job of ${key}, ${duration(wait * 1000)} after the last submission${latest}${mode === "first" ? "; it has the first payload" : ""}`;
 }
 
 /** The limits that `@job` declares; the numbers are those in the code. */

@@ -51,6 +51,7 @@ function policiesOf(job) {
     ["Occurrence", job.occurrence && html`<${Time} at=${job.occurrence} form="both" />`],
     ["Tenant", job.tenant && html`<a href=${address(["jobs"], { tenant: job.tenant })}><bdi>${visible(job.tenant)}</bdi></a>`],
     ["Tags", Object.keys(job.tags).length > 0 && html`<${Tags} tags=${job.tags} />`],
+    ["Shared limits", job.limits && html`<${SharedLimits} limits=${job.limits} />`],
     ["Idempotency key", job.idempotency_key && html`<bdi class="mono">${visible(job.idempotency_key)}</bdi>`],
     ["Time limit", duration(job.timeout_seconds * 1000)],
     ["If its worker is lost", job.on_lost === "dead" ? "it ends dead" : "it is retried"],
@@ -67,6 +68,13 @@ function Trace({ id }) {
   const place = region && `https://${region}.console.aws.amazon.com/cloudwatch/home?region=${region}#xray:traces/${parts}`;
   return html`<span class="trace-id"><span class="mono cut" title=${visible(id)}>${visible(id)}</span><${CopyButton} text=${id} label="the trace id" isQuiet /></span>
     ${place && html`<a class="small" href=${place} target="_blank" rel="noreferrer">Open in X-Ray</a>`}`;
+}
+
+function SharedLimits({ limits }) {
+  return html`<span class="tags">
+    ${limits.map(({ name, key }) => html`<a key=${name} class="tag" href=${address(["limits", name])}>
+      <bdi>${visible(key === null ? name : `${name} = ${key}`)}</bdi></a>`)}
+  </span>`;
 }
 
 function Tags({ tags }) {

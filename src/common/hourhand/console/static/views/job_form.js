@@ -9,7 +9,8 @@ export const EMPTY_PAYLOAD = "{}";
 export function emptyForm(handler) {
   return {
     handler, payload: EMPTY_PAYLOAD, when: "now", delay: "", runAt: "", priority: "", key: "",
-    tenant: "", concurrencyKey: "", tags: "", timeout: "", attempts: "", retry: null, onLost: "", expiresAt: "", retention: "", note: "",
+    tenant: "", concurrencyKey: "", limits: "", tags: "", timeout: "", attempts: "", retry: null, onLost: "", expiresAt: "", retention: "", note: "",
+    sameKey: "", uniqueKey: "", until: "", untilSeconds: "", onConflict: "", debounceKey: "", debounceWait: "", debounceMaxWait: "", debounceMode: "",
   };
 }
 
@@ -22,6 +23,7 @@ export function formOf(job) {
     note: isOmitted ? "The payload of the other job cannot be copied: it is too large, or no longer kept." : "",
     priority: job.priority,
     tenant: job.tenant ?? "",
+    limits: (job.limits ?? []).map(({ name, key }) => (key === null ? name : `${name} = ${key}`)).join("\n"),
     tags: Object.entries(job.tags).map(([key, value]) => `${key}: ${value}`).join("\n"),
     timeout: String(job.timeout_seconds),
     attempts: String(job.retry.max_attempts),
@@ -43,6 +45,9 @@ export function bodyText(form) {
     ...optional("idempotency_key", form.key),
     ...optional("tenant", form.tenant),
     ...optional("concurrency_key", form.concurrencyKey),
+    ...optional("limits", limitsOf(form.limits)),
+    ...(form.sameKey === "unique" ? { unique: uniqueOf(form) } : {}),
+    ...(form.sameKey === "debounce" ? { debounce: debounceOf(form) } : {}),
     ...optional("timeout_seconds", form.timeout && Number(form.timeout)),
     ...optional("on_lost", form.onLost),
     ...optional("expires_at", instantOf(form.expiresAt)),
@@ -55,12 +60,32 @@ export function bodyText(form) {
 
 /** Read tags, one a line; a value may hold colons, and begin and end with no space. */
 function tagsOf(text) {
-  const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
-  if (lines.length === 0) return "";
-  return Object.fromEntries(lines.map((line) => {
-    const colon = line.indexOf(":");
-    return colon < 0 ? [line, ""] : [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
-  }));
+  const pairs = pairsOf(text, ":");
+  return pairs.length === 0 ? "" : Object.fromEntries(pairs.map(([key, value]) => [key, value ?? ""]));
+}
+
+/** Read shared limits, one a line: a name, or a name and a key. */
+function limitsOf(text) {
+  const pairs = pairsOf(text, "=");
+  return pairs.length === 0 ? "" : pairs.map(([name, key]) => ({ name, ...optional("key", key) }));
+}
+
+/** Return [before, after] the first `separator` of each line that is not empty; `after` is undefined without one. */
+function pairsOf(text, separator) {
+  return text.split("\n").map((line) => line.trim()).filter(Boolean).map((line) => {
+    const place = line.indexOf(separator);
+    return place < 0 ? [line] : [line.slice(0, place).trim(), line.slice(place + 1).trim()];
+  });
+}
+
+function uniqueOf({ uniqueKey: key, until, untilSeconds: seconds, onConflict }) {
+  const end = until === "seconds" ? Number(seconds) : until;
+  return { key, ...optional("until", end), ...optional("on_conflict", onConflict) };
+}
+
+function debounceOf({ debounceKey: key, debounceWait: wait, debounceMaxWait: maxWait, debounceMode: mode }) {
+  const longest = maxWait && Number(maxWait);
+  return { key, wait_seconds: Number(wait), ...optional("max_wait_seconds", longest), ...optional("mode", mode) };
 }
 
 function whenOf({ when, delay, runAt }) {

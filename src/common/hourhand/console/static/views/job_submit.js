@@ -1,6 +1,6 @@
 // Submit a job: a new one, or one like another ("edit and resubmit", `?from=ID`).
 import { html, useEffect, useState } from "../lib/html.js";
-import { get, request } from "../lib/api.js";
+import { exchange, get } from "../lib/api.js";
 import {
   ErrorState, Field, Loading, Page, SelectField, TextField, toast,
 } from "../lib/components.js";
@@ -56,15 +56,15 @@ export function SubmitForm({ form, setForm, isCopy = false }) {
     setForm((old) => (old.payload === filledIn ? { ...old, payload } : old));
   }, [handler]);
   const set = (name) => (value) => setForm((old) => ({ ...old, [name]: value }));
-  const wrong = (field) => error?.of?.(field);
+  const wrong = (field, isExact) => error?.of?.(field, isExact);
   const isReady = form.handler && !jsonFault(form.payload);
   const submit = async (event) => {
     event.preventDefault();
     setBusy(true);
     setError(null);
     try {
-      const job = await request("POST", ["jobs"], { bodyText: bodyText(form) });
-      toast("Job submitted.");
+      const { status, body: job } = await exchange("POST", ["jobs"], { bodyText: bodyText(form) });
+      toast(status === 201 ? "Job submitted." : "No new job was created: this one has the key already.");
       navigate(address(["jobs", job.id]));
     } catch (failure) {
       setError(failure);
@@ -119,12 +119,26 @@ function When({ form, set, wrong }) {
   </fieldset>`;
 }
 
-const BEHIND_MORE = ["tenant", "concurrencyKey", "tags", "timeout", "attempts", "expiresAt", "onLost", "retention"];
+const BEHIND_MORE = ["tenant", "concurrencyKey", "limits", "sameKey", "tags", "timeout", "attempts", "expiresAt", "onLost", "retention"];
+const SAME_KEY = [["", "handler's default"], ["unique", "unique: one at a time"], ["debounce", "debounce: several are one"]];
+const UNTIL = [["", "it ends"], ["start", "it starts"], ["success", "it succeeds"], ["seconds", "some seconds are over"]];
+const ON_CONFLICT = [["", "return that job"], ["reject", "refuse this submission"], ["replace", "give it this payload and time"]];
+const MODES = [["", "the last submission"], ["first", "the first submission"]];
 
 function More({ form, set, wrong }) {
   const line = (name, field, label, more) => html`<${TextField} label=${label} value=${form[name]}
     onChange=${set(name)} error=${wrong(field)} ...${more} />`;
+  const choice = (name, field, label, options) => html`<${SelectField} label=${label} options=${options} value=${form[name]}
+    onChange=${set(name)} error=${field && wrong(field)} />`;
+  // A job that lacks the key is an error of the whole; another option has its own field.
+  const keyLine = (name, field, label) => html`<${TextField} label=${label} value=${form[name]} onChange=${set(name)} required
+    maxlength="256" hint="payload.day, tags.x, tenant, or a word" error=${wrong(`${field}.key`) ?? wrong(field, true)} />`;
+  const lines = (name, field, label, hint) => html`<${Field} label=${label} hint=${hint} error=${wrong(field)} isWide>
+    ${(ties) => html`<textarea class="input" rows="3" spellcheck=${false} autocapitalize="off" value=${form[name]}
+      onInput=${(event) => set(name)(event.currentTarget.value)} ...${ties}></textarea>`}
+  <//>`;
   const number = { type: "number", min: "1" };
+  const seconds = { ...number, step: "any" };
   const time = { type: "datetime-local", step: "1", hint: "If the job has not started by then, it ends expired. In your time zone." };
   return html`<details class="fold" open=${BEHIND_MORE.some((name) => form[name])}>
     <summary>More</summary>
@@ -133,14 +147,22 @@ function More({ form, set, wrong }) {
       ${line("concurrencyKey", "concurrency_key", "Concurrency key", { maxlength: "256", hint: "Replaces the key of the handler's first limit with keys" })}
       ${line("timeout", "timeout_seconds", "Time limit in seconds", { ...number, max: "840" })}
       ${line("attempts", "retry", "Maximum attempts", { ...number, max: "100" })}
-      <${SelectField} label="If its worker is lost" options=${ON_LOST} value=${form.onLost}
-        onChange=${set("onLost")} error=${wrong("on_lost")} />
+      ${choice("onLost", "on_lost", "If its worker is lost", ON_LOST)}
       ${line("expiresAt", "expires_at", "Expires at", time)}
       ${line("retention", "retention_seconds", "Retention after its end, in seconds", { ...number, min: "0" })}
-      <${Field} label="Tags" hint="One per line, as key: value" error=${wrong("tags")} isWide>
-        ${(ties) => html`<textarea class="input" rows="3" spellcheck=${false} value=${form.tags}
-          onInput=${(event) => set("tags")(event.currentTarget.value)} ...${ties}></textarea>`}
-      <//>
+      ${lines("tags", "tags", "Tags", "One per line, as key: value")}
+      ${lines("limits", "limits", "Shared limits", "In place of the handler's own. One per line, at most three: name, or name = key")}
+      ${choice("sameKey", null, "Jobs with the same key", SAME_KEY)}
+      ${form.sameKey === "unique" && html`
+        ${keyLine("uniqueKey", "unique", "Unique key")}
+        ${choice("until", "unique.until", "The job has the key until", UNTIL)}
+        ${form.until === "seconds" && line("untilSeconds", "unique.until", "Seconds after its submission", { ...number, required: true })}
+        ${choice("onConflict", "unique.on_conflict", "If another job has the key", ON_CONFLICT)}`}
+      ${form.sameKey === "debounce" && html`
+        ${keyLine("debounceKey", "debounce", "Debounce key")}
+        ${line("debounceWait", "debounce.wait_seconds", "Quiet time before it runs, in s", { ...seconds, required: true })}
+        ${line("debounceMaxWait", "debounce.max_wait_seconds", "At the latest after the first, in s", seconds)}
+        ${choice("debounceMode", "debounce.mode", "It runs with the payload of", MODES)}`}
     </div>
   </details>`;
 }

@@ -1,4 +1,4 @@
-// What a job waits for beside its time: a slot of a limit or of its schedule, or the end of its handler's pause.
+// What a job waits for beside its time: a slot of a limit or of its schedule, a start of a rate, or the end of its handler's pause.
 import { html } from "../lib/html.js";
 import { Badge, Time } from "../lib/components.js";
 import { count, counted, visible } from "../lib/format.js";
@@ -11,35 +11,29 @@ import { isWholeKey } from "./limit_words.js";
 /** The reason of the event with which a job gets the start time of a rate. */
 const RATE_REASON = /^the rate of .+ is reached$/;
 
-/** Return what a job waits for: "pause", "limit", "schedule", "other" (a kind of wait that the console does not know), or null. */
-export function waitOf({ handler, waits_for: waits }) {
-  if (!waits) return null;
+/** Return what a job waits for: "pause", "limit", "schedule", "rate", "other" (a kind of wait that the console does not know), or null. */
+export function waitOf({ handler, waits_for: waits, reserved_start: start }) {
+  if (!waits) return start ? "rate" : null;
   if (waits.limit === `${handler}.pause`) return "pause";
   if (waits.kind !== "slot") return "other";
   return waits.limit === null ? "schedule" : "limit";
 }
 
-/** Return why a job that waits for its time has this time, if a rate gave it; else null. */
-export function rateReason({ status, waits_for: waits }, events) {
-  const last = events.at(-1);
-  const isWaiting = WAITING.includes(status) && !waits && last?.kind === "CHANGED";
-  return isWaiting && RATE_REASON.test(last.reason ?? "") ? last.reason : null;
-}
-
-/** Says that a job waits for a slot, or that its handler is paused: then no job of it starts, whether it is parked or not. */
+/** Says that a job waits for a slot or for a start, or that its handler is paused: then no job of it starts, whether it is parked or not. */
 export function WaitBadge({ job }) {
   const pause = usePause(job.handler);
   const wait = waitOf(job);
   if (wait === "pause" || (pause && WAITING.includes(job.status))) {
     return html`<${Badge} tone="warning" shape="pause" title="Its handler is paused">Handler paused<//>`;
   }
-  return wait && html`<${Badge} tone="warning" shape="queue" title=${visible(titleOf(job, wait))}>Waits<//>`;
+  return wait && html`<${Badge} tone="warning" shape=${wait === "rate" ? "clock" : "queue"} title=${visible(titleOf(job, wait))}>Waits<//>`;
 }
 
 /** For lists: below the badge, what the job waits for, and since when. */
 export function WaitLine({ job }) {
   const wait = waitOf(job);
   if (!wait || wait === "pause") return null;
+  if (wait === "rate") return html`<span class="small muted wait-line">its rate, <${Time} at=${job.reserved_start} /></span>`;
   const { limit, since } = job.waits_for;
   return html`<span class="small muted wait-line">${wait === "limit"
     ? html`<a href=${address(["limits", limit])}><bdi>${visible(limit)}</bdi></a>, ` : wait === "schedule" ? "its schedule, " : ""}
@@ -49,13 +43,12 @@ export function WaitLine({ job }) {
 /** For the page of a job: what it waits for, in sentences, and where that can be changed. */
 export function WaitNotice({ job, events }) {
   const wait = waitOf(job);
-  const rate = rateReason(job, events);
   return html`${WAITING.includes(job.status) && html`<${HandlerPauseNotice} name=${job.handler}>
       This job does not start before.${wait === "pause" && job.waits_for.position !== null && html` <${Place} waits=${job.waits_for} />`}<//>`}
-    ${wait && wait !== "pause" && html`<p class="notice pause-notice">
-      <${Sentence} job=${job} wait=${wait} /> <${Place} waits=${job.waits_for} /></p>`}
-    ${rate && html`<p class="notice pause-notice">
-      ${sentence(visible(rate))} The job starts <${Time} at=${job.due_at} form="both" />.</p>`}`;
+    ${wait === "rate" && html`<p class="notice pause-notice">
+      ${rateSentence(events)} The job starts <${Time} at=${job.reserved_start} form="both" />.</p>`}
+    ${wait && !["pause", "rate"].includes(wait) && html`<p class="notice pause-notice">
+      <${Sentence} job=${job} wait=${wait} /> <${Place} waits=${job.waits_for} /></p>`}`;
 }
 
 /** For the page of a dead job: that it may keep a slot, so that the jobs behind it wait. */
@@ -86,10 +79,15 @@ function Place({ waits: { position } }) {
   return html`<span>It is at position <strong>${count(position)}</strong>: ${before === 0 ? "the next one" : `${counted(before, "job")} ${before === 1 ? "is" : "are"} before it`}.</span>`;
 }
 
-function titleOf({ waits_for: { limit, kind } }, wait) {
-  return { limit: `It waits for a slot of ${limit}`, schedule: "It waits for a slot of its schedule" }[wait] ?? `It waits for: ${kind}`;
+function titleOf({ waits_for: waits }, wait) {
+  return {
+    limit: `It waits for a slot of ${waits?.limit}`, schedule: "It waits for a slot of its schedule",
+    rate: "The rate of its limit is reached: it waits for the start time that it got",
+  }[wait] ?? `It waits for: ${waits.kind}`;
 }
 
-function sentence(words) {
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;
+/** Return which rate is reached: only the history names it. */
+function rateSentence(events) {
+  const reason = events.findLast(({ reason: why }) => RATE_REASON.test(why ?? ""))?.reason ?? "the rate of a limit is reached";
+  return `T${visible(reason).slice(1)}.`;
 }

@@ -1,19 +1,14 @@
 // The limits of all handlers: how many jobs may run at a time, how many do, and how many wait.
 import { html } from "../lib/html.js";
-import { aboutStore } from "../lib/about.js";
 import { collectPage } from "../lib/api.js";
-import {
-  Changes, EmptyState, ErrorState, LiveSwitch, Loading, Page, SelectField, Table, TextField, Time,
-} from "../lib/components.js";
+import { Changes, EmptyState, Time } from "../lib/components.js";
 import { count, counted, visible } from "../lib/format.js";
-import { useKey } from "../lib/keys.js";
-import { usePolled } from "../lib/live.js";
-import { address, changeQuery } from "../lib/router.js";
+import { address } from "../lib/router.js";
 import { declaredOf, routes as limitRoutes } from "./limit.js";
 import { askToChange, askToPause, askToResume } from "./limit_actions.js";
 import { Fill, LimitBadge } from "./limit_badges.js";
 import { eachWords, isChanged, numberWords, pausedKeys, stateOf, waitingWords } from "./limit_words.js";
-import { NamePager } from "./schedules_pager.js";
+import { FilteredTable, NamedList } from "./named_list.js";
 
 export const routes = [{ pattern: "/limits", view: LimitsView, section: "limits" }, ...limitRoutes];
 
@@ -24,56 +19,23 @@ const DEPLOYED_MILLISECONDS = 30_000;
 const HANDLERS_SHOWN = 3;
 const STATES = [["", "any"], ["full", "full"], ["waiting", "jobs wait"], ["paused", "paused"], ["changed", "changed number"]];
 
+const IS_IN_STATE = {
+  full: (limit) => stateOf(limit) === "full",
+  waiting: (limit) => limit.waiting > 0,
+  paused: (limit) => stateOf(limit) === "paused" || pausedKeys(limit).length > 0,
+  changed: isChanged,
+};
+
 function LimitsView({ query }) {
-  const cursor = query.get("cursor");
-  const { data, error, isLoading, refresh } = usePolled(
-    (signal) => collectPage(["limits"], "limits", { cursor, limit: LIMITS_A_PAGE, signal }),
-    `limits ${cursor ?? ""}`,
-    { everyMilliseconds: aboutStore.get().endpoint ? DEPLOYED_MILLISECONDS : REFRESH_MILLISECONDS },
-  );
-  useKey("r", "refresh", refresh);
-  useKey("/", "filter", () => document.getElementById("limits-filter")?.querySelector("input")?.focus());
-  return html`<${Page} title="Limits" actions=${html`<${LiveSwitch} onRefresh=${refresh} />`}>
-    <${ErrorState} error=${error} isInline onRetry=${refresh} />
-    ${isLoading && html`<${Loading} />`}
-    ${data && html`<${Found} data=${data} cursor=${cursor} query=${query} refresh=${refresh} />
-      <${NamePager} cursor=${cursor} nextCursor=${data.nextCursor} segments=${["limits"]} />`}
-  <//>`;
-}
-
-function Found({ data, cursor, query, refresh }) {
-  if (data.items.length === 0 && !cursor) return html`<${NoLimits} />`;
-  const words = (query.get("q") ?? "").toLowerCase();
-  const state = query.get("state") ?? "";
-  const shown = data.items.filter((limit) => isMatch(limit, words, state));
-  return html`<div class="filter-row" id="limits-filter">
-      <${TextField} label="Filter" type="search" placeholder="name or handler" value=${query.get("q") ?? ""}
-        onChange=${(q) => changeQuery({ q }, { replace: true })} />
-      <${SelectField} label="State" options=${STATES} value=${state}
-        onChange=${(chosen) => changeQuery({ state: chosen }, { replace: true })} />
-      <p class="muted small filter-count" role="status">${summaryOf(shown.length, data)}</p>
-    </div>
-    ${shown.length > 0
-      ? html`<${Table} caption="Limits by name" columns=${columnsOf(refresh)} rows=${shown} className="table-limits"
-          rowKey=${({ name }) => name} rowHref=${({ name }) => address(["limits", name])} />`
-      : html`<${EmptyState} title="No limit matches" icon="search"><p><a href=${address(["limits"])}>Show all limits</a></p><//>`}
+  return html`<${NamedList} title="Limits" plural="limits" query=${query} none=${NoLimits}
+    read=${(page) => collectPage(["limits"], "limits", { ...page, limit: LIMITS_A_PAGE })}
+    everyMilliseconds=${REFRESH_MILLISECONDS} deployedMilliseconds=${DEPLOYED_MILLISECONDS}>
+    ${(data, refresh) => html`<${FilteredTable} data=${data} noun="limit" query=${query} placeholder="name or handler" states=${STATES}
+      caption="Limits by name" columns=${columnsOf(refresh)} nameOf=${({ name }) => name} textsOf=${({ name, handlers }) => [name, ...handlers]}
+      isInState=${(limit, state) => IS_IN_STATE[state]?.(limit) ?? true} />
     <p class="muted small">A limit is declared in code, with <code>@job(limits=[…])</code>. No list of keys is kept, so of a limit with keys the
-      figures are known for one key at a time: open it, and name the key. Of a rate they are not known: its jobs have start times.</p>`;
-}
-
-function isMatch(limit, words, state) {
-  const isInState = {
-    full: () => stateOf(limit) === "full",
-    waiting: () => limit.waiting > 0,
-    paused: () => stateOf(limit) === "paused" || pausedKeys(limit).length > 0,
-    changed: () => isChanged(limit),
-  }[state]?.() ?? true;
-  return isInState && [limit.name, ...limit.handlers].some((text) => text.toLowerCase().includes(words));
-}
-
-function summaryOf(shown, { items, nextCursor }) {
-  const all = shown === items.length ? counted(shown, "limit") : `${count(shown)} of ${counted(items.length, "limit")}`;
-  return nextCursor ? `${all} on this page; there are more` : all;
+      figures are known for one key at a time: open it, and name the key. Of a rate they are not known: its jobs have start times.</p>`}
+  <//>`;
 }
 
 function NoLimits() {

@@ -1,21 +1,16 @@
 // The list of schedules, with their state and their next scheduled times.
 import { html } from "../lib/html.js";
 import { collectPage } from "../lib/api.js";
-import { aboutStore } from "../lib/about.js";
-import {
-  Changes, EmptyState, ErrorState, Icon, LiveSwitch, Loading, Page, SelectField, Table, TextField,
-} from "../lib/components.js";
-import { count, counted, shorten, visible } from "../lib/format.js";
-import { useKey } from "../lib/keys.js";
-import { usePolled } from "../lib/live.js";
+import { Changes, EmptyState, Icon } from "../lib/components.js";
+import { shorten, visible } from "../lib/format.js";
 import { HandlerPaused } from "../lib/pauses.js";
-import { address, changeQuery } from "../lib/router.js";
+import { address } from "../lib/router.js";
+import { FilteredTable, NamedList } from "./named_list.js";
 import { routes as editorRoutes } from "./schedule_editor.js";
 import { routes as scheduleRoutes } from "./schedule.js";
 import { askToPause, askToResume, askToTrigger } from "./schedule_actions.js";
 import { LastOutcome, RunBars, RUNS_SHOWN } from "./schedule_runs.js";
 import { originWords, Policies, Rule, ScheduleBadge, ZonedTime } from "./schedule_words.js";
-import { NamePager } from "./schedules_pager.js";
 
 export const routes = [
   { pattern: "/schedules", view: SchedulesView, section: "schedules" },
@@ -31,51 +26,14 @@ const NOTE_CHARACTERS = 80;
 const STATES = [["", "any"], ["active", "active"], ["paused", "paused"], ["broken", "broken"], ["ended", "ended"]];
 
 function SchedulesView({ query }) {
-  const cursor = query.get("cursor");
-  const { data, error, isLoading, refresh } = usePolled(
-    (signal) => collectPage(["schedules"], "schedules", { query: { recent: RUNS_SHOWN }, cursor, limit: SCHEDULES_A_PAGE, signal }),
-    `schedules ${cursor ?? ""}`,
-    { everyMilliseconds: aboutStore.get().endpoint ? DEPLOYED_MILLISECONDS : REFRESH_MILLISECONDS },
-  );
-  useKey("r", "refresh", refresh);
-  useKey("/", "filter", () => document.getElementById("schedules-filter").querySelector("input")?.focus());
-  const actions = html`<${LiveSwitch} onRefresh=${refresh} />
-    <a class="button button-primary changes" href=${address(["new-schedule"])}><${Icon} name="plus" />New schedule</a>`;
-  return html`<${Page} title="Schedules" actions=${actions}>
-    <${ErrorState} error=${error} isInline onRetry=${refresh} />
-    ${isLoading && html`<${Loading} />`}
-    ${data && html`<${Found} data=${data} cursor=${cursor} query=${query} refresh=${refresh} />
-      <${NamePager} cursor=${cursor} nextCursor=${data.nextCursor} segments=${["schedules"]} />`}
+  const action = html`<a class="button button-primary changes" href=${address(["new-schedule"])}><${Icon} name="plus" />New schedule</a>`;
+  return html`<${NamedList} title="Schedules" plural="schedules" query=${query}
+    read=${(page) => collectPage(["schedules"], "schedules", { ...page, query: { recent: RUNS_SHOWN }, limit: SCHEDULES_A_PAGE })}
+    everyMilliseconds=${REFRESH_MILLISECONDS} deployedMilliseconds=${DEPLOYED_MILLISECONDS} action=${action} none=${NoSchedules}>
+    ${(data, refresh) => html`<${FilteredTable} data=${data} noun="schedule" query=${query} placeholder="ID, handler, note or origin" states=${STATES}
+      caption="Schedules by ID" columns=${columnsOf(refresh)} nameOf=${({ id }) => id} isInState=${({ status }, state) => status === state}
+      textsOf=${({ id, handler, note, managed_by: origin }) => [id, handler, note ?? "", origin ?? ""]} />`}
   <//>`;
-}
-
-function Found({ data, cursor, query, refresh }) {
-  if (data.items.length === 0 && !cursor) return html`<${NoSchedules} />`;
-  const words = (query.get("q") ?? "").toLowerCase();
-  const state = query.get("state") ?? "";
-  const shown = data.items.filter((schedule) => isMatch(schedule, words, state));
-  return html`<div class="filter-row" id="schedules-filter">
-      <${TextField} label="Filter" type="search" placeholder="ID, handler, note or origin" value=${query.get("q") ?? ""}
-        onChange=${(q) => changeQuery({ q }, { replace: true })} />
-      <${SelectField} label="State" options=${STATES} value=${state}
-        onChange=${(chosen) => changeQuery({ state: chosen }, { replace: true })} />
-      <p class="muted small filter-count" role="status">${summaryOf(shown.length, data)}</p>
-    </div>
-    ${shown.length > 0
-      ? html`<${Table} caption="Schedules by ID" columns=${columnsOf(refresh)} rows=${shown} className="table-schedules"
-          rowKey=${(schedule) => schedule.id} rowHref=${(schedule) => address(["schedules", schedule.id])} />`
-      : html`<${EmptyState} title="No schedule matches" icon="search">
-          <p><a href=${address(["schedules"])}>Show all schedules</a></p><//>`}`;
-}
-
-function isMatch(schedule, words, state) {
-  const texts = [schedule.id, schedule.handler, schedule.note ?? "", schedule.managed_by ?? ""];
-  return (state === "" || schedule.status === state) && texts.some((text) => text.toLowerCase().includes(words));
-}
-
-function summaryOf(shown, { items, nextCursor }) {
-  const all = shown === items.length ? counted(shown, "schedule") : `${count(shown)} of ${counted(items.length, "schedule")}`;
-  return nextCursor ? `${all} on this page; there are more` : all;
 }
 
 function NoSchedules() {
