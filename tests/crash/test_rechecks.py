@@ -24,6 +24,9 @@ from tests.world.world import World
 
 MINUTE = 60
 
+BEFORE_THE_NEXT_READ = 7
+"""Minutes past the hour: a bucket of more than an hour is read on the half hours of its age."""
+
 
 def with_a_waiter(world: World) -> Job:
     """Let one job run while another parks; return the one that waits."""
@@ -220,7 +223,7 @@ def test_jobs_with_keys_that_waited_long_run_soon_after_a_resume(hours: int) -> 
     for tenant in "abc":
         world.submit(tenant=tenant)
     world.deliver()
-    for _ in range(60 * hours):
+    for _ in range(60 * hours + BEFORE_THE_NEXT_READ):
         world.minute()
     assert len(world.unfinished()) == 3
     assert resume(world) == 0, "which keys wait is not known"
@@ -234,7 +237,7 @@ def test_jobs_that_waited_long_for_a_limit_run_soon_after_it_was_removed(hours: 
     for _ in range(3):
         world.submit()
     world.deliver()
-    for _ in range(60 * hours):
+    for _ in range(60 * hours + BEFORE_THE_NEXT_READ):
         world.minute()
     world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet"))
     process = world.process()

@@ -82,8 +82,7 @@ def test_a_record_of_twenty_holders_that_are_uuids_is_one_write_unit(
         if number == 0:
             write = create(partition, holder, label, START)
         assert store.write_item(write).is_applied
-    sets = {"vt": to_ms(START)}
-    rank = SideItemUpdate(key=SideKey(partition, "G"), sets=sets, keep_until=START)
+    rank = SideItemUpdate(key=SideKey(partition, "G"), sets={"vt": to_ms(START)}, keep_until=START)
     assert store.write_item(rank).is_applied
     key: dict[str, Any] = {"p": {"S": partition}, "s": {"S": "G"}}
     item = client.get_item(TableName=table, Key=key)["Item"]
