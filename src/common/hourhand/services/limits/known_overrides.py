@@ -26,5 +26,5 @@ class KnownOverrides(KnownRecord[LimitOverrides]):
 
     def closed_shards(self, limit: JobLimit) -> int:
         """Return how many shards a limit had before it was lowered. May raise `Unavailable`."""
-        override = self.current().limits.get(limit.name, LimitOverride())
+        override = self.current().limits.get(limit.id, LimitOverride())
         return override.closed_shards(self.clock.now())

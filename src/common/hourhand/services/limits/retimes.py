@@ -23,7 +23,13 @@ from hourhand.ports.job_store import Applied, IndexPage, JobStore
 from hourhand.services.jobs.bulk import BulkFailure, BulkResult
 from hourhand.services.jobs.due import DueJobs
 from hourhand.services.limits.job_limits import JobLimits
-from hourhand.services.limits.rate_limiters import Crowded, Limiter, RateLimiters, TooFar
+from hourhand.services.limits.rate_limiters import (
+    CostTooHigh,
+    Crowded,
+    Limiter,
+    RateLimiters,
+    TooFar,
+)
 
 MAX_JOBS_A_CALL = 1_000
 """A call gives no more jobs a new start time."""
@@ -192,7 +198,8 @@ class Retimes:
         """
         try:
             at = self.limiters.reserve(limiter, job).at
-        except TooFar:
+        except (TooFar, CostTooHigh):
+            # It keeps its time, at which its worker decides.
             return False
         except Crowded as error:
             raise Unavailable(_CROWDED) from error
