@@ -414,7 +414,7 @@ class Invocation:
         record = self._require_callback(path)
         if record.outcome is RecordOutcome.WAITING and self._is_over(record):
             # A heartbeat flags no run and wakes none: the record says whether there was one.
-            record = self._read(RecordKind.CALLBACK, path) or record
+            record = self._read_again(record)
         if record.outcome is RecordOutcome.WAITING and self._is_over(record):
             record = self._time_out_callback(record)
         if record.outcome is RecordOutcome.SUCCEEDED:
@@ -583,14 +583,11 @@ class Invocation:
         self.journal.put(record)
         return is_ours, record
 
-    def _read(self, kind: RecordKind, path: str) -> Record | None:
-        standing = self.journal.stored(kind, path)
-        if standing is None:
-            return None
-        key = record_key(self.run_id, self.segment, kind, path)
+    def _read_again(self, record: Record) -> Record:
+        key = record_key(self.run_id, self.segment, record.kind, record.path)
         item = self.ports.side_items.read_item(key)
         if item is None:
-            return None
+            raise RunLost
         record = record_of(item)
         self.journal.put(record)
         return record

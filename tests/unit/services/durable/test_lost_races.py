@@ -1,0 +1,298 @@
+"""What a run does where another worker, a request or a deletion came between two of its calls."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from hourhand import NotRetryable, Retry
+from hourhand.domain.durable.calls import RunLost, Suspension, Try, Value
+from hourhand.domain.durable.records import RecordKind, record_key
+from hourhand.domain.errors import (
+    Compensated,
+    InvalidInput,
+    NotFound,
+    TooLarge,
+    Unavailable,
+    WrongState,
+)
+from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.side_items import SideItemUpdate
+from hourhand.handlers.run_context import RunContext
+from hourhand.ports.job_store import Refused
+from hourhand.ports.side_item_store import SideItemWrite
+from hourhand.services.durable import (
+    compensation,
+    completions,
+    invocation,
+    redrives,
+    runs,
+)
+from hourhand.services.durable.callbacks import CallbackService
+from hourhand.services.durable.invocation import Invocation
+from tests.crash.test_run_records import PLAIN, UNDONE, Owners, begun, failed
+from tests.world.durable import durable, durable_world
+from tests.world.world import World
+
+
+def deleted(world: World, kind: RecordKind, path: str) -> None:
+    """Let TTL delete a record."""
+    key = record_key("run", 0, kind, path)
+    assert world.side_items.write_item(SideItemUpdate(key=key, deletes=True)).is_applied
+
+
+def ended(handler: Any) -> World:
+    """Return the world of a run that came to its end."""
+    world = durable_world()
+    world.submit(id="run")
+    world.settle(durable(handler, world.clock))
+    return world
+
+
+def breaks(ctx: RunContext) -> None:
+    ctx.step("a", int, compensate=lambda _result, _key: None)
+    raise NotRetryable("no")
+
+
+# --- steps ---
+
+
+def test_a_step_with_aliases_is_found_under_its_own_name_first() -> None:
+    owners = Owners()
+    owners.owner.end_step(begun(owners.owner), PLAIN, "1")
+    assert owners.owner.path_of("a", ("old",)) == "a"
+
+
+def test_a_step_whose_retry_is_not_due_waits_again() -> None:
+    owners = Owners(before=lambda run: failed(run, begun(run), seconds=600))
+    assert isinstance(owners.owner.begin_step("a", PLAIN, fits=True), Suspension)
+
+
+def test_a_failed_try_of_a_step_that_another_owner_ended_returns_its_result() -> None:
+    owners = Owners()
+    first, second = begun(owners.zombie), begun(owners.owner)
+    owners.zombie.end_step(first, PLAIN, "1")
+    assert failed(owners.owner, second) == Value("1")
+
+
+def test_a_record_that_changes_too_often_loses_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(invocation, "MAX_REWRITES", 1)
+    owners = Owners()
+    first, second = begun(owners.zombie), begun(owners.owner)
+    failed(owners.zombie, first)
+    with pytest.raises(RunLost):
+        owners.owner.end_step(second, PLAIN, "1")
+
+
+def test_a_start_that_was_deleted_loses_the_run() -> None:
+    owners = Owners()
+    attempt = begun(owners.owner, UNDONE)
+    deleted(owners.world, RecordKind.STEP, "a")
+    with pytest.raises(RunLost):
+        owners.owner.end_step(attempt, UNDONE, "1")
+
+
+def test_a_retry_of_a_step_that_is_due_runs_at_once() -> None:
+    owners = Owners(before=lambda run: failed(run, begun(run), seconds=30))
+    assert isinstance(owners.owner.begin_step("a", PLAIN, fits=True), Try)
+
+
+# --- waits ---
+
+
+def test_a_deadline_meets_the_signal_that_another_owner_took(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    owners = Owners()
+    owners.world.api.signals.send("run", "s", "1", "1")
+    owners.zombie.wait_for_signal("s", "s", None, has_default=False)
+    monkeypatch.setattr(Invocation, "_next_signal", lambda *_: None)
+    waited = owners.owner.wait_for_signal("s", "s", timedelta(60), has_default=True)
+    assert waited == Value("1")
+
+
+def test_a_signal_that_another_branch_took_meanwhile_is_not_returned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    owners = Owners()
+    owners.world.api.signals.send("run", "s", "1", "1")
+    stale = owners.world.side_items.query_items("run", prefix="S#s#", limit=9)
+    owners.zombie.wait_for_signal("right/s", "s", None, has_default=False)
+    monkeypatch.setattr(owners.world.side_items, "query_items", lambda *_, **__: stale)
+    waited = owners.owner.wait_for_signal("left/s", "s", None, has_default=False)
+    assert isinstance(waited, Suspension)
+
+
+def test_a_callback_that_was_deleted_loses_the_run() -> None:
+    owners = Owners()
+    owners.owner.open_callback("cb", timedelta(seconds=60), None)
+    deleted(owners.world, RecordKind.CALLBACK, "cb")
+    owners.world.advance(120)
+    with pytest.raises(RunLost):
+        owners.owner.callback_result("cb")
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_completion_of_a_callback_that_changes_meanwhile_is_refused(
+    monkeypatch: pytest.MonkeyPatch, is_gone: bool
+) -> None:
+    owners = Owners()
+    token = owners.owner.open_callback("cb", None, None)
+    item = owners.world.side_items.read_item(record_key("run", 0, RecordKind.CALLBACK, "cb"))
+    refused = SideItemWrite(is_applied=False, item=None if is_gone else item)
+    monkeypatch.setattr(CallbackService, "_write", lambda *_: refused)
+    with pytest.raises(NotFound if is_gone else Unavailable):
+        owners.world.api.callbacks.succeed(token, "1")
+
+
+def test_a_signal_to_a_run_that_changes_too_often_is_not_acknowledged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(completions, "MAX_LOST_RACES", 0)
+    world = durable_world()
+    world.submit(id="run")
+    with pytest.raises(Unavailable, match="changed too often"):
+        world.api.signals.send("run", "s", "1", "1")
+
+
+def test_a_signal_that_is_too_large_is_refused() -> None:
+    world = durable_world()
+    world.submit(id="run")
+    with pytest.raises(TooLarge):
+        world.api.signals.send("run", "s", "1", f'"{"x" * 2_600_000}"')
+
+
+def test_a_run_with_a_flag_and_little_time_left_goes_on_in_another_invocation() -> None:
+    world = durable_world()
+    late = ["1"]
+
+    def handler(ctx: RunContext) -> Any:
+        try:
+            return ctx.wait_for("s")
+        finally:
+            for signal_id in late:
+                late.remove(signal_id)
+                world.clock.advance(280)
+                world.api.signals.send("run", "s", signal_id, '"late"')
+
+    world.submit(id="run")
+    world.settle(durable(handler, world.clock))
+    assert world.api.queries.job("run").result_text == '"late"'
+
+
+# --- redrives and views ---
+
+
+def test_a_run_that_does_not_exist_has_no_plan_and_no_steps() -> None:
+    world = durable_world()
+    with pytest.raises(NotFound):
+        world.api.run_redrives.plan("absent", ["a"])
+    with pytest.raises(NotFound):
+        world.api.run_views.steps("absent", limit=9, cursor=None)
+
+
+def test_a_reversed_run_is_not_redriven_from_a_call_and_fresh_once_that_succeeded() -> None:
+    world = ended(breaks)
+    with pytest.raises(Compensated, match="fresh: true"):
+        world.api.run_redrives.redrive_from("run", ["a"], actor="caller")
+    assert world.api.run_redrives.redrive_fresh("run", actor="caller").segment == 1
+
+
+def test_a_run_whose_reversal_failed_is_not_redriven_fresh() -> None:
+    def stuck(ctx: RunContext) -> None:
+        def undo(_result: Any, _key: str) -> None:
+            raise NotRetryable("it cannot be undone")
+
+        ctx.step("a", int, compensate=undo, retry=Retry(max_attempts=1))
+        raise NotRetryable("no")
+
+    world = ended(stuck)
+    with pytest.raises(Compensated, match="are being reversed"):
+        world.api.run_redrives.redrive_fresh("run", actor="caller")
+
+
+def test_a_run_that_was_redriven_as_its_reversal_began_is_not_reversed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(compensation, "make_transition", lambda *_: Refused(None))
+    assert ended(breaks).job("run").compensated_round is None
+
+
+def test_a_journal_that_is_too_long_to_be_read_has_no_plan_and_no_reversal_and_is_begun_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = ended(lambda ctx: [ctx.step(name, int) for name in ("a", "b")])
+    monkeypatch.setattr(runs, "MAX_RECORDS", 1)
+    with pytest.raises(WrongState, match="more than 1 records"):
+        world.api.run_redrives.plan("run", ["a"])
+    with pytest.raises(WrongState, match="more than 1 records"):
+        world.api.run_views.steps("run", limit=9, cursor=None)
+    assert world.api.run_redrives.redrive_fresh("run", actor="caller").segment == 1
+    monkeypatch.setattr(runs, "MAX_RECORDS", 0)
+    assert ended(lambda _: breaks_at_once()).job("run").status is JobStatus.DEAD
+
+
+def breaks_at_once() -> None:
+    raise NotRetryable("no")
+
+
+def test_more_resets_than_a_record_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redrives, "MAX_RESETS", 0)
+    world = ended(lambda ctx: ctx.step("a", int))
+    with pytest.raises(InvalidInput, match="would reset more than 0 paths"):
+        world.api.run_redrives.redrive_from("run", ["a"], actor="caller")
+
+
+def test_a_fresh_redrive_keeps_the_signals_that_were_returned_from_its_waits() -> None:
+    world = durable_world()
+
+    def handler(ctx: RunContext) -> Any:
+        said = ctx.wait_for("s", timeout=60, default="nothing")
+        if ctx.run.segment == 0:
+            raise NotRetryable("no")
+        return said
+
+    behave = durable(handler, world.clock)
+    world.submit(id="run")
+    world.api.signals.send("run", "s", "1", '"first"')
+    world.settle(behave)
+    world.api.run_redrives.redrive_fresh("run", actor="caller")
+    world.settle(behave)
+    assert world.api.queries.job("run").result_text == '"nothing"'
+
+
+def test_the_steps_of_a_run_say_how_its_waits_and_rows_are() -> None:
+    world = durable_world()
+
+    def handler(ctx: RunContext) -> None:
+        ctx.sleep("nap", 1)
+        ctx.wait_for("s", timeout=60, default=None)
+        for row in ctx.iterate("rows", list(range(4)), every=2):
+            if row == 3:
+                ctx.branch("inner").wait_for("never")
+
+    world.submit(id="run")
+    behave = durable(handler, world.clock)
+    world.deliver(behave)
+    world.advance(61)
+    world.deliver(behave)
+    steps = world.api.run_views.steps("run", limit=9, cursor=None).steps
+    assert [(step.path, step.status, step.signal) for step in steps] == [
+        ("nap", "succeeded", None),
+        ("s", "failed", "s"),
+        ("rows", "running", None),
+        ("never", "waiting", "never"),
+    ]
+
+
+def test_every_item_of_a_redriven_run_is_prolonged_page_by_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runs, "PAGE", 1)
+    world = ended(lambda ctx: [ctx.step(name, int) for name in ("a", "b")])
+    world.advance(86_400)
+    world.api.run_redrives.redrive_from("run", ["b"], actor="caller")
+    world.settle(durable(lambda ctx: [ctx.step(name, int) for name in ("a", "b")], world.clock))
+    assert world.job("run").journal_ends is None
