@@ -31,6 +31,7 @@ from hourhand.api.requests import (
     RetryInput,
     ScheduleInput,
 )
+from hourhand.api.requests.limits import RetimeInput
 from hourhand.api.requests.schedule_operations import PreviewedSchedule
 from hourhand.api.requests.schedules import KeepInput, MisfireInput
 from hourhand.api.routing import Route
@@ -107,11 +108,11 @@ def test_every_failure_is_a_problem() -> None:
                 assert list(response["content"]) == ["application/problem+json"]
 
 
-def test_only_a_note_and_the_end_of_a_pause_may_be_left_out_altogether() -> None:
+def test_only_bodies_without_a_required_field_may_be_left_out_altogether() -> None:
     for (method, path), description in DESCRIPTIONS.items():
         operation = openapi_document()["paths"][path][method.lower()]
         if description.body is not None:
-            is_optional = description.body in {NoteInput, HandlerPauseInput}
+            is_optional = description.body in {NoteInput, HandlerPauseInput, RetimeInput}
             assert operation["requestBody"]["required"] is not is_optional
 
 
