@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -133,29 +133,77 @@ def test_the_waiters_of_a_limit_that_is_gone_are_sent() -> None:
     assert ticks_until_sent(world) == 1
 
 
-def test_a_waiter_of_half_a_day_moves_its_entry_and_is_granted_as_ever() -> None:
-    world = limited(Concurrency(1))
+def let_it_wait_half_a_day(world: World, look: Callable[[], object]) -> Job:
+    """Let a job run until the entry of the one that waits is put off; return that one."""
     world.submit(id="first")
     waiting = world.submit(id="waits")
     one, other = world.receive()
 
-    def look(job: Job, pulse: Pulse) -> Finished:
+    def run(job: Job, pulse: Pulse) -> Finished:
         world.handle(other)
         world.tick()
         world.advance(13 * 3600)
         pulse.beat(None)
         world.tick()
-        moved = world.job(waiting)
+        look()
+        return succeed(job, pulse)
+
+    world.handle(one, run)
+    return waiting
+
+
+def test_a_waiter_of_half_a_day_moves_its_entry_and_is_granted_as_ever() -> None:
+    world = limited(Concurrency(1))
+
+    def look() -> None:
+        moved = world.job("waits")
         assert moved.history[-1].kind is EventKind.REFILED
         assert moved.due_at is not None
         assert moved.due_at > world.clock.now()
-        return succeed(job, pulse)
 
-    world.handle(one, look)
-    woken = world.job(waiting)
-    assert woken.due_at == world.clock.now()
+    waiting = let_it_wait_half_a_day(world, look)
+    assert world.job(waiting).due_at == world.clock.now()
     world.deliver()
     assert world.job(waiting).status is JobStatus.SUCCEEDED
+
+
+def test_a_waiter_of_half_a_day_whose_message_was_not_sent_is_sent_by_the_sweep(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = limited(Concurrency(1))
+    with monkeypatch.context() as context:
+        context.setattr(WaitQueues, "send", lambda *_: None)
+        waiting = let_it_wait_half_a_day(world, lambda: None)
+    assert list(holders(world)) == [waiting.id]
+    # A changed number makes the sweep read all entries.
+    world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=2), "operator")
+    assert minutes_until_all_ran(world, 4) > 0
+
+
+def test_a_waiter_of_half_a_day_is_not_sent_while_its_handler_is_paused() -> None:
+    world = limited(Concurrency(1))
+    waiting = let_it_wait_half_a_day(world, world.pause_handler)
+    assert not world.receive()
+    put_off_to = world.job(waiting).due_at
+    assert put_off_to is not None
+    assert put_off_to > world.clock.now()
+    world.resume_handler()
+    assert minutes_until_all_ran(world, 4) > 0
+
+
+def test_a_queue_that_cannot_be_read_is_rechecked_by_the_next_tick() -> None:
+    world = limited(Concurrency(1))
+    waiting = with_a_waiter(world)
+    purge(world)
+    world.advance(MINUTE)
+    faults = Faults().fail("side_items.query_items", Unavailable(), times=9)
+    report = world.tick(world.process(faults).scheduler)
+    assert (report.failures, report.completed) == (1, True)
+    assert (
+        world.telemetry.sentences[-1] == "A job could not be repaired; the next tick tries again."
+    )
+    assert ticks_until_sent(world) == 1
+    assert world.job(waiting).waits_for is not None
 
 
 def pause(world: World, keys: Sequence[str] = ()) -> None:

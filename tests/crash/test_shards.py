@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.waiting import WaitsFor
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.domain.limits.overrides import LimitChanges
 from hourhand.domain.limits.shards import shards_to_try, unpack_shards
@@ -20,6 +22,7 @@ from hourhand.services.jobs.execution import Candidate
 from hourhand.services.limits import operations, wait_queues
 from hourhand.services.limits.slot_tables import Slots
 from hourhand.services.limits.wait_queues import WaitQueues
+from hourhand.testing import Faults
 from tests.world.limits import Crowd, holders, limited, live_holders, waiters
 from tests.world.runs import fail, succeed
 from tests.world.world import World
@@ -229,6 +232,11 @@ def fill(
     holding.run(running)
 
 
+def waits(world: World) -> list[WaitsFor]:
+    """Return what each job waits for that waits."""
+    return [job.waits_for for job in world.store.jobs().values() if job.waits_for is not None]
+
+
 def set_max(world: World, number: int) -> None:
     """Set the number of the limit in another process: this one does not know it yet."""
     other = world.process().api
@@ -386,6 +394,23 @@ def test_a_lowered_limit_shows_all_jobs_that_run_and_wait_and_sends_those_of_clo
     fill(world, 45, 20, look)
     while world.deliver():
         pass
+    assert {job.status for job in world.store.jobs().values()} == {JobStatus.SUCCEEDED}
+    assert waiters(world) == []
+
+
+def test_a_number_is_lowered_though_sqs_takes_no_message() -> None:
+    world = limited(Concurrency(45))
+
+    def look(_: Callable[[], None]) -> None:
+        faults = Faults().fail("queues.send", Unavailable(), times=10)
+        changes = LimitChanges(sets_max=True, max=20)
+        after = world.process(faults).api.limits.change("greet.1", changes, "caller")[0]
+        assert (after.running, after.waiting) == (45, 20)
+        closed = [wait for wait in waits(world) if wait.shard]
+        assert 0 < len(closed) == world.telemetry.total("send_failures")
+
+    fill(world, 45, 20, look)
+    world.settle()
     assert {job.status for job in world.store.jobs().values()} == {JobStatus.SUCCEEDED}
     assert waiters(world) == []
 

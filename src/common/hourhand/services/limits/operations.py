@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import takewhile
 
 from hourhand.domain.errors import (
     FieldError,
@@ -309,9 +310,9 @@ class LimitService:
             while more and granted < GRANTED_AT_ONCE and clock.monotonic() < deadline:
                 more = self.queues.recheck_all(slots)
                 granted += more
-            for closed in slots.shards[slots.open_shards :]:
-                if clock.monotonic() < deadline:
-                    self.queues.send_waiters(closed, GRANTED_AT_ONCE)
+            closed = slots.shards[slots.open_shards :]
+            for one in takewhile(lambda _: clock.monotonic() < deadline, closed):
+                self.queues.send_waiters(one, GRANTED_AT_ONCE)
         return granted
 
     def _summary(self, declared: DeclaredLimit, overrides: LimitOverrides) -> LimitReport:

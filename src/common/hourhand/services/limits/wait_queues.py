@@ -7,7 +7,7 @@ the queue again after it freed them. So one of the two sees the other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import partial
@@ -29,7 +29,7 @@ from hourhand.domain.limits.slots import (
 from hourhand.domain.limits.waiters import MAX_STRAY_RECORDS, Waiter, WaiterState, state_of
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import ceil_seconds
-from hourhand.ports.queues import Queues
+from hourhand.ports.queues import Outgoing, Queues
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.due import AT_ONCE, DueJobs, outgoing_of
 from hourhand.services.limits.job_limits import JobLimits
@@ -178,26 +178,15 @@ class WaitQueues:
             move = partial(unpark, reason=A_SLOT_IS_FREE, slot_shards=pack_shards(shards))
             self.due.move(job, AT_ONCE, move, TICK)
             return
-        try:
-            outgoing = outgoing_of(
-                job,
-                now,
-                self.timings.delay_rounding,
-                pauses_revision=self.due.pauses.revision,
-                slot_shard=shard,
-            )
-            [failure] = self.queues.send([outgoing])
-        except Exception as error:  # noqa: BLE001 - the slot is granted, whatever this was
-            failure = reason_of(error)
-        if failure is not None:
-            self.telemetry.warning(
-                "SQS did not accept the message of a job that got a slot. The sweep sends it.",
-                job_id=job.id,
-                reason=failure,
-            )
-            self.telemetry.count("send_failures")
-            return
-        self.telemetry.count("slots_granted")
+        outgoing = outgoing_of(
+            job,
+            now,
+            self.timings.delay_rounding,
+            pauses_revision=self.due.pauses.revision,
+            slot_shard=shard,
+        )
+        if self._send([outgoing]):
+            self.telemetry.count("slots_granted")
 
     def send_waiters(self, slots: Slots, most: int) -> None:
         """Send the first waiters of a shard that was closed: their workers move them to another.
@@ -216,7 +205,23 @@ class WaitQueues:
             and (job.due_at is None or job.due_at <= now)
         ]
         delay = ceil_seconds(self.timings.control_cache)
-        self.queues.send([replace(each, delay_seconds=delay) for each in outgoing])
+        self._send([replace(each, delay_seconds=delay) for each in outgoing])
+
+    def _send(self, outgoing: Sequence[Outgoing]) -> int:
+        """Send messages; return how many SQS accepted. The sweep sends the others."""
+        try:
+            failures = self.queues.send(outgoing)
+        except Exception as error:  # noqa: BLE001 - what was written stands, whatever this was
+            failures = [reason_of(error)] * len(outgoing)
+        for each, failure in zip(outgoing, failures, strict=True):
+            if failure is not None:
+                self.telemetry.warning(
+                    "SQS did not accept the message of a job that waited. The sweep sends it.",
+                    job_id=each.message.job_id,
+                    reason=failure,
+                )
+                self.telemetry.count("send_failures")
+        return failures.count(None)
 
     def _first(
         self, slots: Slots, view: SlotsView, me: Job | None = None, others: Views | None = None
