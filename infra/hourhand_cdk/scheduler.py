@@ -9,6 +9,7 @@ from aws_cdk import Tags
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from hourhand.settings import API_URL
 from hourhand_cdk.api import Api
 from hourhand_cdk.config import Config
 from hourhand_cdk.functions import Functions
@@ -94,6 +95,8 @@ class HourhandScheduler(Construct):
             self, "Triggers", config=self.config, functions=self.functions, queues=self.queues
         )
         self.api = Api(self, "Api", config=self.config, function=self.functions.api_target)
+        # Of a callback's address. The API itself refers to no function: only its routes do.
+        self.functions.worker.add_environment(API_URL, self.api.url)
         self.monitoring = Monitoring(
             self,
             "Monitoring",

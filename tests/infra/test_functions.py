@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from graphlib import TopologicalSorter
 from typing import Any
 
 import pytest
@@ -25,6 +27,8 @@ FURTHER = {
     "scheduler": {"HOURHAND_SCHEDULER_FUNCTION"},
     # Which installation it answers for.
     "api": {"HOURHAND_STAGE", "HOURHAND_REGION", "HOURHAND_ACCOUNT"},
+    # The addresses of callbacks.
+    "worker": {"HOURHAND_API_URL"},
 }
 """What a function can do without, and is told all the same."""
 
@@ -38,6 +42,28 @@ FLAGS = {
 def environment_of(deployment: Deployment, function: str) -> dict[str, str]:
     variables: dict[str, str] = deployment.function(function)["Environment"]["Variables"]
     return variables
+
+
+def needs(value: Any) -> set[str]:
+    """Return the names to which a part of a template refers."""
+    if isinstance(value, list):
+        return set().union(*map(needs, value))
+    if not isinstance(value, dict):
+        return set()
+    found: set[str] = set()
+    for key, inner in value.items():
+        match key, inner:
+            case ("Ref", str()):
+                found.add(inner)
+            case ("Fn::GetAtt", _):
+                found.add(inner[0] if isinstance(inner, list) else inner.partition(".")[0])
+            case ("Fn::Sub", _):
+                text = inner if isinstance(inner, str) else inner[0]
+                found |= set(re.findall(r"\$\{([A-Za-z0-9]+)[.}]", text))
+            case ("DependsOn", _):
+                found |= {inner} if isinstance(inner, str) else set(inner)
+        found |= needs(inner)
+    return found
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -75,6 +101,18 @@ def test_the_api_knows_which_installation_it_answers_for(dev: Deployment) -> Non
     settings = read_settings(environment_of(dev, "api"), API_NEEDS)
     assert (settings.installation, settings.stage) == ("hourhand-dev", "dev")
     assert (settings.region, settings.account) == (REGION, ACCOUNT)
+
+
+def test_the_worker_knows_where_the_api_is(dev: Deployment) -> None:
+    settings = read_settings(environment_of(dev, "worker"), WORKER_NEEDS)
+    outputs = dev.evaluation.value(dev.template["Outputs"])
+    assert settings.api_url == outputs["ApiUrl"]["Value"]
+
+
+def test_no_resource_needs_itself(dev: Deployment) -> None:
+    """CloudFormation refuses a circular reference, and only while it deploys."""
+    needed = {name: needs(resource) for name, resource in dev.template["Resources"].items()}
+    TopologicalSorter({name: names & set(needed) for name, names in needed.items()}).prepare()
 
 
 def test_flags_reach_every_function(deployments: Deployments) -> None:

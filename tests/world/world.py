@@ -100,6 +100,7 @@ class World:
         dispatch: DispatchMode = DispatchMode.SINGLE,
         index_lag: timedelta = timedelta(0),
         max_receives: int = 100,
+        api_url: str = "",
     ) -> None:
         # A world is younger than an installation that looks back for a day at its first tick, and
         # its jobs start at their times: rounding is tested by itself.
@@ -109,6 +110,7 @@ class World:
             fan_out_entries=fan_out_entries,
             leader=leader,
             dispatch=dispatch,
+            api_url=api_url,
         )
         self.clock = MemoryClock()
         self.store = WatchedJobStore(self.clock, index_lag=index_lag)

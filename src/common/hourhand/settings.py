@@ -17,6 +17,9 @@ from hourhand.domain.errors import FieldError, InvalidInput
 from hourhand.domain.jobs.job import Priority
 from hourhand.domain.ticks.timings import Timings
 
+API_URL = "HOURHAND_API_URL"
+"""Where the API is, for the addresses of callbacks: a worker can do without."""
+
 _NAMES = {
     "jobs_table": "HOURHAND_JOBS_TABLE",
     "control_table": "HOURHAND_CONTROL_TABLE",
@@ -34,6 +37,7 @@ _NAMES = {
     "stage": "HOURHAND_STAGE",
     "region": "HOURHAND_REGION",
     "account": "HOURHAND_ACCOUNT",
+    "api_url": API_URL,
 }
 
 INSTALLATION = "hourhand"
@@ -200,6 +204,7 @@ class Settings:
     stage: str = ""
     region: str = ""
     account: str = ""
+    api_url: str = ""
     timings: Timings = field(default_factory=Timings)
     leader: LeaderMode = LeaderMode.ELECTED
     dispatch: DispatchMode = DispatchMode.SINGLE

@@ -34,6 +34,12 @@ def fails_once(ctx: JobContext, payload):
     if ctx.attempt == 1:
         raise ConnectionError("once")
 
+@job("pay", durable=True)
+def pay(ctx):
+    paid = ctx.callback("paid")
+    ctx.step("ask", str, paid.url)
+    return paid.result()
+
 @job("exits", retry=Retry(max_attempts=1))
 def exits(ctx: JobContext, payload):
     os._exit(9)
@@ -69,6 +75,17 @@ class Running:
                 return job
             time.sleep(0.02)
         raise AssertionError(f"{job_id} did not end: {job}")
+
+    def step_result(self, job_id: str, path: str) -> Any:
+        """Wait until a step of a run succeeded; return its result."""
+        until = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < until:
+            steps = self.client.get(f"/v1/jobs/{job_id}/steps").body["steps"]
+            for step in steps:
+                if (step["path"], step["status"]) == (path, "succeeded"):
+                    return step["result"]
+            time.sleep(0.02)
+        raise AssertionError(f"{job_id} did not run {path}: {steps}")
 
     def log_with(self, job_id: str, message: str) -> list[dict[str, Any]]:
         """Wait until a job's log has a line: it comes by another way than the job's end."""
@@ -127,6 +144,16 @@ def test_a_day_passes_in_moments(run: Callable[[float], Running]) -> None:
     assert [job["status"] for job in ended] == ["SUCCEEDED"] * 24
     assert [job["result"] for job in ended] == list(range(1, 25))
     assert all(job["lateness_ms"] >= 0 for job in ended)
+
+
+def test_the_url_of_a_callback_leads_to_the_cloud(run: Callable[[float], Running]) -> None:
+    running = run(1.0)
+    job_id = running.submit(handler="pay")
+    url = running.step_result(job_id, "ask")
+    assert url.startswith(f"{running.cloud.url}/v1/callbacks/cb_")
+    answer = running.client.post(f"{url.removeprefix(running.cloud.url)}/succeed", {"result": 7})
+    assert answer.status == 200, answer
+    assert running.final(job_id)["result"] == 7
 
 
 def test_each_nominal_time_of_a_schedule_comes_once(run: Callable[[float], Running]) -> None:

@@ -40,7 +40,7 @@ def refund(charge: int | None, key: str) -> None:
 @job("external", durable=True, registry=HANDLERS)
 async def external(ctx: RunContext) -> Any:
     callback = await ctx.callback("render", timeout=3600)
-    await ctx.step("send", CALLS.append, callback.token)
+    await ctx.step("send", CALLS.append, callback.url)
     try:
         await ctx.step("optional", note, "optional", retry=Retry(max_attempts=1))
     except StepFailed as error:
@@ -111,7 +111,8 @@ def test_an_async_run_gets_the_result_of_its_callback(jobs: FakeHourhand) -> Non
     jobs.fail_step("optional", KeyError("gone"))
     run = jobs.client.submit("external")
     jobs.run_due()
-    token, error = CALLS
+    url, error = CALLS
+    token = url.removeprefix("http://127.0.0.1/v1/callbacks/")
     assert error == "KeyError"
     jobs.client.callbacks.succeed(token, {"pages": 3})
     jobs.run_due()

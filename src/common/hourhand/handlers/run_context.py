@@ -111,10 +111,24 @@ _Course = Generator[_Ask | _Sleep | _Call, Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    """A callback that another system completes by its ``token``."""
+    """A callback that another system completes by its ``token``, at its ``url``."""
 
     token: str
     _result: Callable[[], Any]
+    _api_url: str
+
+    @property
+    def url(self) -> str:
+        """The address to post to, with ``/succeed``, ``/fail`` or ``/heartbeat`` behind it.
+
+        A deployed worker and the local cloud know it. Raises `InvalidCall` where it is not known.
+        """
+        if not self._api_url:
+            raise InvalidCall(
+                "The URL of the API is not known to this worker. Set HOURHAND_API_URL, or pass on "
+                "the token of the callback."
+            )
+        return f"{self._api_url}/v1/callbacks/{self.token}"
 
     def result(self) -> Any:
         """Wait for the completion and return its result; an ``async`` handler awaits it.
@@ -364,7 +378,7 @@ class RunContext(JobContext):
         timeout: float | timedelta | None = None,
         heartbeat: float | timedelta | None = None,
     ) -> Any:
-        """Return a `Callback`, whose token lets another system complete a wait of this run.
+        """Return a `Callback`, whose token or URL lets another system complete a wait of this run.
 
         ``timeout``: how long it may take; ``heartbeat``: at most how long between two heartbeats.
         """
@@ -381,7 +395,7 @@ class RunContext(JobContext):
             self._require_own()
             return self._carry_out(self._callback_result(path))
 
-        return Callback(token, result)
+        return Callback(token, result, self.run.api_url)
 
     def _callback_result(self, path: str) -> _Course:
         answer = yield _Ask(lambda: self.run.callback_result(path))

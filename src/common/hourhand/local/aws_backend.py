@@ -82,6 +82,7 @@ class AwsBackend:
             timings=settings.timings,
             handlers=settings.handlers,
             manifest=str(manifest),
+            api_url=settings.api_url,
         )
         self.use(sqs, made)
         return made

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from http import HTTPStatus
@@ -141,6 +141,7 @@ class LocalCloud:
     def _start(self) -> None:
         if self._server is None:
             self.listen()
+        self.settings = replace(self.settings, api_url=self.url)
         folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="hourhand-")))
         manifest = folder / "handlers.json"
         source = EventSource(

@@ -36,6 +36,10 @@ class DurableRun(Protocol):
     def segment(self) -> int:
         """How often the run restarted."""
 
+    @property
+    def api_url(self) -> str:
+        """The URL of the API, without a slash at its end; empty where it is not known."""
+
     def path_of(self, path: str, aliases: tuple[str, ...]) -> str:
         """Return the path under which a call is recorded: its own, or that of an older name."""
 

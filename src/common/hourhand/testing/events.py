@@ -8,6 +8,9 @@ from typing import Any
 
 STAGE = "$default"
 
+ENDPOINT = "http://127.0.0.1"
+"""Where the API seems to be. No request is sent there: requests never leave the process."""
+
 
 def request_event(
     method: str, path: str, query: str, headers: Mapping[str, str], body: bytes

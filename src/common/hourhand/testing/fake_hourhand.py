@@ -13,14 +13,12 @@ from hourhand.client import AsyncClient, Client, Job, stand_in, use
 from hourhand.handlers import JobContext, Registry, SubmittedJob, default_registry
 from hourhand.memory.clock import MemoryClock
 from hourhand.memory.randomness import MemoryRandomness
+from hourhand.testing.events import ENDPOINT
 from hourhand.testing.in_process import InProcessTransport
 from hourhand.testing.inline_runner import Run
 from hourhand.testing.live_handlers import LiveHandlers, StepFault
 from hourhand.testing.passing_time import PassingTime
 from hourhand.testing.submissions import Expectation, SubmissionLog, list_submissions
-
-ENDPOINT = "http://127.0.0.1"
-"""No request is sent there: requests never leave the process."""
 
 SHOWN = 5
 """The jobs that a message names; it counts the others."""

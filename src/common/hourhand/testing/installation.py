@@ -32,6 +32,7 @@ from hourhand.ports.schedule_store import DUE_SHARDS
 from hourhand.services.jobs.execution import Disposition
 from hourhand.services.ticks.tick import TickReport
 from hourhand.settings import Settings
+from hourhand.testing.events import ENDPOINT
 from hourhand.testing.stepped_queues import SteppedQueues, starts_at
 from hourhand.wiring.functions import wire_api, wire_scheduler, wire_worker
 
@@ -88,7 +89,7 @@ class Installation:
         # And what a test pauses or resumes counts at once, not after a worker's next look.
         timings = replace(timings, control_cache=timedelta(0))
         self.queues = SteppedQueues(clock, visibility=timings.visibility)
-        settings = Settings(timings=timings)
+        settings = Settings(timings=timings, api_url=ENDPOINT)
         adapters = memory_adapters(
             clock,
             jobs=self.jobs,

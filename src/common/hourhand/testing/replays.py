@@ -33,6 +33,7 @@ from hourhand.memory.telemetry import RecordingTelemetry
 from hourhand.services.durable.invocation import Invocation
 from hourhand.services.durable.runs import scope_of
 from hourhand.services.durable.values import RunPorts
+from hourhand.testing.events import ENDPOINT
 
 _KINDS = {name: kind for kind, name in KIND_NAMES.items()}
 _HOUR = timedelta(hours=1)
@@ -138,6 +139,7 @@ def _ports(clock: MemoryClock) -> RunPorts:
         clock=clock,
         randomness=MemoryRandomness(),
         telemetry=RecordingTelemetry(),
+        api_url=ENDPOINT,
     )
 
 

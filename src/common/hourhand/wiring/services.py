@@ -381,6 +381,7 @@ class Wiring:
             randomness=adapters.randomness,
             telemetry=adapters.telemetry,
             open_reversed=self._open_reversed,
+            api_url=self.settings.api_url,
         )
 
     def _open_reversed(self, payload_text: str) -> ReversedRun | None:

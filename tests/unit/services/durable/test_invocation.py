@@ -397,6 +397,28 @@ def test_a_callback_is_completed_once_by_its_token() -> None:
     assert len(set(tokens)) == 1
 
 
+def test_the_url_of_a_callback_is_that_of_the_api_and_the_token() -> None:
+    world = durable_world(api_url="https://jobs.example/")
+    seen: list[str] = []
+
+    def handler(ctx: RunContext) -> None:
+        callback = ctx.callback("paid")
+        seen.extend((callback.url, callback.token))
+
+    world.submit(id="run")
+    world.deliver(durable(handler, world.clock))
+    assert seen[0] == f"https://jobs.example/v1/callbacks/{seen[1]}"
+
+
+def test_the_url_of_a_callback_is_refused_where_the_api_is_not_known() -> None:
+    world = durable_world()
+    world.submit(id="run")
+    world.deliver(durable(lambda ctx: ctx.callback("paid").url, world.clock))
+    job = world.job("run")
+    assert job.status is JobStatus.DEAD
+    assert (job.last_failure or "").startswith("InvalidCall: The URL of the API is not known")
+
+
 def test_a_callback_without_heartbeats_fails_though_its_deadline_is_far() -> None:
     world = durable_world()
     tokens: list[str] = []

@@ -113,6 +113,11 @@ class Invocation:
         return self.scope.segment
 
     @property
+    def api_url(self) -> str:
+        """The URL of the API, without a slash at its end; empty where it is not known."""
+        return self.ports.api_url.rstrip("/")
+
+    @property
     def newest_token(self) -> int:
         """The token of the newest record: of this invocation, or one before; 0 without one."""
         return self.journal.newest_token()

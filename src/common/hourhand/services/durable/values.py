@@ -27,7 +27,8 @@ _IN_ITEM = "#"
 class RunPorts:
     """The ports that durable runs work with. Those of a worker retry their calls.
 
-    ``open_reversed``: opens the run that a compensation is of, in a worker.
+    ``open_reversed``: opens the run that a compensation is of, in a worker. ``api_url``: where
+    callbacks are completed, if that is known.
     """
 
     jobs: JobStore
@@ -37,6 +38,7 @@ class RunPorts:
     randomness: Randomness
     telemetry: Telemetry
     open_reversed: Callable[[str], ReversedRun | None] | None = None
+    api_url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
