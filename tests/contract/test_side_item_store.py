@@ -44,6 +44,10 @@ SECOND_DIGITS = 10**10
 """The number of a holder is its generation times this, and a second."""
 
 
+MANY = 120
+"""More than one call of DynamoDB reads."""
+
+
 def slots_key() -> SideKey:
     return SideKey(f"l.{new_id()}.0", "G")
 
@@ -69,6 +73,15 @@ def test_every_value_is_given_back(
     item = put(side_item_store, slots_key(), n=word, vt=number, h=entries)
     assert side_item_store.read_item(item.key) == item
     assert side_item_store.read_item(item.key, is_consistent=False) == item
+
+
+def test_many_items_are_read_by_their_keys_and_those_that_do_not_exist_are_left_out(
+    side_item_store: SideItemStore,
+) -> None:
+    keys = [slots_key() for _ in range(MANY)]
+    written = {key: put(side_item_store, key, n=f"item {at}") for at, key in enumerate(keys)}
+    assert side_item_store.read_items([*keys, slots_key()]) == written
+    assert side_item_store.read_items([]) == {}
 
 
 def test_an_item_that_was_never_written_is_none(side_item_store: SideItemStore) -> None:

@@ -12,9 +12,11 @@ in any of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from hourhand.aws.batches import Bulk, read_in_batches
 from hourhand.aws.failures import ConditionRefused, ask_conditionally
 from hourhand.aws.layout.values import (
     Item,
@@ -58,6 +60,15 @@ class DynamoSideItemStore:
         """Read an item, strongly consistent unless the caller can bear an older state."""
         item = self._records.read(_stored_key(key), is_consistent=is_consistent)
         return side_item_from(item) if item is not None else None
+
+    def read_items(self, keys: Collection[SideKey]) -> dict[SideKey, SideItem]:
+        """Read items of distinct keys, strongly consistent; those that do not exist are left out.
+
+        Raises `Unavailable` where the table stays throttled.
+        """
+        records, stored = self._records, [_stored_key(key) for key in keys]
+        found = read_in_batches(Bulk(records.client), records.table, stored, time.sleep)
+        return {item.key: item for item in map(side_item_from, found)}
 
     def query_items(
         self, partition: str, *, prefix: str = "", after: str | None = None, limit: int

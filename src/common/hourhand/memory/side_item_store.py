@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left, bisect_right, insort
+from collections.abc import Collection
 from datetime import datetime
 
 from hourhand.domain.side_items import SideItem, SideItemUpdate, SideKey
@@ -30,6 +31,11 @@ class MemorySideItemStore:
         """Read an item."""
         with self._lock:
             return self._items.get(key)
+
+    def read_items(self, keys: Collection[SideKey]) -> dict[SideKey, SideItem]:
+        """Read items of distinct keys; those that do not exist are left out."""
+        with self._lock:
+            return {key: self._items[key] for key in keys if key in self._items}
 
     def query_items(
         self, partition: str, *, prefix: str = "", after: str | None = None, limit: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,6 +26,12 @@ class SideItemStore(Protocol):
 
     def read_item(self, key: SideKey, *, is_consistent: bool = True) -> SideItem | None:
         """Read an item, strongly consistent unless the caller can bear an older state."""
+
+    def read_items(self, keys: Collection[SideKey]) -> Mapping[SideKey, SideItem]:
+        """Read items of distinct keys, strongly consistent; those that do not exist are left out.
+
+        Raises `Unavailable` where the store puts them off again and again.
+        """
 
     def query_items(
         self, partition: str, *, prefix: str = "", after: str | None = None, limit: int

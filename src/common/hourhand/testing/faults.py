@@ -33,7 +33,7 @@ READS = frozenset(
             "get_backfill",
         ),
         *("get_walk", "get_calendar", "get_calendars", "list_calendars"),
-        *("read_item", "query_items", "count_items"),
+        *("read_item", "read_items", "query_items", "count_items"),
         *("now", "monotonic", "sleep", "correct", "job_id", "nonce", "fraction", "secret"),
         *("info", "warning", "count", "observe", "gauge", "flush"),
     }

@@ -13,6 +13,7 @@
 | ``wt`` | what a wait is for: the letter of its kind |
 | ``sc``, ``hb``, ``hs`` | of a callback: its secret, its last heartbeat in ms, and the seconds |
 | ``pv``, ``cm`` | 1: the result is not to be shown; the step has a compensation |
+| ``lz`` | 1: a replay reads the result only where it is asked for |
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ RECORD_BYTES = 100
 
 INLINE_BYTES = 4_096
 """The largest result that is kept in its record."""
+
+IN_ITEM = "#"
+"""How the place of a result begins that is in an item; the rest names its writer."""
 
 VALUE_BYTES = 256_000
 """The largest result that is kept in an item beside its record. A larger one is an object."""
@@ -81,7 +85,7 @@ class RecordOutcome(StrEnum):
 
 SETTLED = frozenset({RecordOutcome.SUCCEEDED, RecordOutcome.FAILED, RecordOutcome.TIMED_OUT})
 
-ATTRIBUTES = ("bg", "cm", "e", "g", "hb", "hs", "n", "pv", "r", "sc", "u", "vr", "vs", "wt")
+ATTRIBUTES = ("bg", "cm", "e", "g", "hb", "hs", "lz", "n", "pv", "r", "sc", "u", "vr", "vs", "wt")
 """Those that a write of a record removes unless it sets them."""
 
 
@@ -110,6 +114,12 @@ class Record:
     beat_seconds: int | None = None
     is_private: bool = False
     is_compensated: bool = False
+    is_lazy: bool = False
+
+    @property
+    def is_in_item(self) -> bool:
+        """Whether its result is in an item beside it."""
+        return self.place is not None and self.place.startswith(IN_ITEM)
 
     @property
     def is_settled(self) -> bool:
@@ -168,6 +178,7 @@ def record_of(item: SideItem) -> Record:
         beat_seconds=item.number("hs"),
         is_private=bool(item.number("pv")),
         is_compensated=bool(item.number("cm")),
+        is_lazy=bool(item.number("lz")),
     )
 
 
@@ -236,6 +247,10 @@ class Journal:
         self._add(record)
         self._visit(record)
 
+    def was_visited(self, record: Record) -> bool:
+        """Whether the call of a record came in this replay."""
+        return (record.kind, record.path) in self._visited
+
     def is_past(self, branch: str) -> bool:
         """Whether the run was past this point of a branch before.
 
@@ -257,7 +272,7 @@ class Journal:
 
     def unvisited(self) -> list[str]:
         """Return the paths of the records in force that no call came to."""
-        return [r.path for r in self.records() if (r.kind, r.path) not in self._visited]
+        return [r.path for r in self.records() if not self.was_visited(r)]
 
     def newest_index(self, token: int) -> int:
         """Return the highest number of a record of an invocation; 0 if it wrote none."""

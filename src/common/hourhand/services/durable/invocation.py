@@ -64,6 +64,7 @@ from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.side_items import Compares, Lacks, Stored
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.ports.durable_run import ReversedRun
+from hourhand.services.durable.read_ahead import ReadAhead
 from hourhand.services.durable.values import RunPorts, Values
 
 MAX_REWRITES = 5
@@ -97,10 +98,14 @@ class Invocation:
     new_records: int = field(default=0, init=False)
     _index: int = field(init=False)
     _was_warned: bool = field(default=False, init=False)
+    _values: Values = field(init=False)
+    _ahead: ReadAhead = field(init=False)
 
     def __post_init__(self) -> None:
         """Go on to count where a replay in place begins."""
         self._index = self.journal.newest_index(self.scope.token)
+        self._values = Values(self.ports, self.scope)
+        self._ahead = ReadAhead(self._values, self.journal)
 
     @property
     def run_id(self) -> str:
@@ -244,6 +249,7 @@ class Invocation:
             "e": to_ms(self.ports.clock.now()),
             "cm": 1 if options.is_compensated else None,
             "pv": 1 if options.is_private else None,
+            "lz": 1 if options.is_lazy else None,
         }
         floor = self._floor(RecordKind.STEP, path, is_once=options.is_once)
         for _ in range(MAX_REWRITES):
@@ -634,13 +640,9 @@ class Invocation:
 
     # --- values ---
 
-    @property
-    def _values(self) -> Values:
-        return Values(self.ports, self.scope)
-
     def text_of(self, record: Record) -> str:
         """Return the result of a call. Raises `RunEnds` if it is gone."""
-        text = self._values.text_of(record)
+        text = self._ahead.text_of(record)
         if text is None:
             raise RunEnds("JournalExpired", f"The result of the call {record.path} is gone.")
         return text

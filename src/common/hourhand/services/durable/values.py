@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hourhand.domain.durable.records import INLINE_BYTES, VALUE_BYTES, Record, value_key
+from hourhand.domain.durable.records import (
+    IN_ITEM,
+    INLINE_BYTES,
+    VALUE_BYTES,
+    Record,
+    value_key,
+)
 from hourhand.domain.durable.writes import Scope, put_value
 from hourhand.domain.errors import FieldError, TooLarge
 from hourhand.domain.ids import content_hash
 from hourhand.domain.jobs.job import MAX_CONTENT_BYTES
-from hourhand.domain.side_items import Stored
+from hourhand.domain.side_items import SideItem, SideKey, Stored
 from hourhand.ports.clock import Clock
 from hourhand.ports.durable_run import ReversedRun
 from hourhand.ports.job_store import JobStore
@@ -18,9 +24,6 @@ from hourhand.ports.object_store import ObjectStore
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.side_item_store import SideItemStore
 from hourhand.ports.telemetry import Telemetry
-
-_IN_ITEM = "#"
-"""How the place of a result begins that is in an item; the rest names its writer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ class Values:
         writer = writer or str(scope.token)
         if size <= VALUE_BYTES:
             self.ports.side_items.write_item(put_value(scope, path, writer, text))
-            return {"vr": f"{_IN_ITEM}{writer}", "vs": size}
+            return {"vr": f"{IN_ITEM}{writer}", "vs": size}
         name = content_hash(str(scope.segment), path, writer, text)
         key = f"journal/{scope.run_id}/{name}"
         self.ports.objects.put(key, text)
@@ -75,12 +78,26 @@ class Values:
         """Return the text of a record; ``None`` if it is gone."""
         if record.place is None:
             return record.text
-        if not record.place.startswith(_IN_ITEM):
+        if not record.is_in_item:
             return self.ports.objects.get(record.place)
-        writer = record.place.removeprefix(_IN_ITEM)
-        key = value_key(self.scope.run_id, self.scope.segment, record.path, writer)
-        item = self.ports.side_items.read_item(key)
-        return None if item is None else item.text("r")
+        return _text_in(self.ports.side_items.read_item(self._key_of(record)))
+
+    def texts_of(self, records: Sequence[Record]) -> list[str | None]:
+        """Return the texts of records, each as `text_of`. Those in items are read together."""
+        keys = [self._key_of(one) for one in records if one.is_in_item]
+        items = self.ports.side_items.read_items(keys) if keys else {}
+        return [
+            _text_in(items.get(self._key_of(one))) if one.is_in_item else self.text_of(one)
+            for one in records
+        ]
+
+    def _key_of(self, record: Record) -> SideKey:
+        writer = (record.place or "").removeprefix(IN_ITEM)
+        return value_key(self.scope.run_id, self.scope.segment, record.path, writer)
+
+
+def _text_in(item: SideItem | None) -> str | None:
+    return None if item is None else item.text("r")
 
 
 def require_size(field: str, text: str) -> None:

@@ -103,7 +103,8 @@ class RunViews:
         start = _start(job_id, "journal", cursor)
         page = records[start : start + limit]
         values = Values(self.runs.ports, scope_at(job, self.runs.ports))
-        shown = tuple((one, None if one.is_private else values.text_of(one)) for one in page)
+        texts = iter(values.texts_of([one for one in page if not one.is_private]))
+        shown = tuple((one, None if one.is_private else next(texts)) for one in page)
         payload = self.contents.read(job.id, job.payload) or "null"
         end = _next(job_id, "journal", start + len(page), len(records))
         return JournalView(job, payload, shown, end)
