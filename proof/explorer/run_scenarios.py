@@ -7,11 +7,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from hourhand import NotRetryable
+from hourhand import NotRetryable, Retry
 from hourhand.domain.durable.records import RecordKind, record_key, record_of
 from hourhand.domain.durable.tokens import CallbackToken
 from hourhand.domain.errors import HourhandError, Unavailable
 from hourhand.domain.jobs.job import Job
+from hourhand.handlers import Suspended
 from hourhand.handlers.run_context import RunContext
 from hourhand.ports.handler_runner import Finished, Pulse
 from proof.explorer.operations import JOB, operates, submitted
@@ -118,6 +119,25 @@ def _fails(ctx: RunContext) -> None:
     raise NotRetryable("no")
 
 
+def _runs_out_of_time(ctx: RunContext) -> Any:
+    """Run a step that hangs at its first try, then one that does not fit into what is left."""
+    retry = Retry(max_attempts=2, base_seconds=0, jitter="none")
+    first = ctx.step("a", lambda: _hangs_at_first(ctx), retry=retry)
+    ctx.ends_at_monotonic = ctx.monotonic()
+    return [first, ctx.step("b", lambda: 2)]
+
+
+def _hangs_at_first(ctx: RunContext) -> int:
+    running = ctx.state.step
+    assert running is not None
+    if running.attempt.number > 1:
+        return 1
+    # As the thread that watches does, after which the process ends and the function with it.
+    ctx.state.step = replace(running, ends_at_monotonic=ctx.monotonic())
+    ctx.step_overran(still_runs=True)
+    raise Suspended("the process ends")
+
+
 INVOCATION = Scenario(
     name="invocation",
     about="a run of two steps, whose worker may die",
@@ -135,6 +155,14 @@ INVOCATION_ZOMBIE = replace(
     about="two owners of a run, one of which was paused beyond its lease",
     workers=2,
     limits=Limits(crashes=0, expiries=1, only_leases=True),
+)
+
+TIMEOUT_INVOCATION = replace(
+    INVOCATION,
+    name="timeout-invocation",
+    about="a run whose invocations run out of time, in a step and before one",
+    deliveries=3,
+    handlers=_runs(_runs_out_of_time),
 )
 
 ONCE_ZOMBIE = replace(
