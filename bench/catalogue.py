@@ -34,6 +34,7 @@ BENCHMARKS = (
     Benchmark("start-up", "bench.start_up", "Start-up"),
     Benchmark("peers", "bench.peers.run", "Peers on the same work"),
     Benchmark("limit-peers", "bench.limits.peers", "Peers under a limit"),
+    Benchmark("run-peers", "bench.runs.peers", "Durable runs and peers under kill -9"),
     Benchmark("schedule-units", "bench.schedule_units", "Write units of an occurrence"),
     Benchmark("schedule-size", "bench.schedule_size", "Bytes of a schedule"),
     Benchmark("schedules-scale", "bench.schedules_scale", "Schedules stored and due"),

@@ -20,6 +20,7 @@ from typing import Any
 from bench.emulator import free_port
 from bench.peers import runs
 from bench.peers.children import SceneFailed
+from bench.peers.hourhand_handlers import NAME
 from bench.peers.scenes import jobs as named_jobs
 from bench.peers.scenes import submit
 from bench.peers.teams import (
@@ -35,6 +36,7 @@ from bench.peers.teams import (
 from bench.peers.world import PEERS_PYTHON, World, world
 from bench.targets import Target, all_ok, at_most
 from hourhand.domain.limits.declarations import Concurrency
+from hourhand.ports.handler_directory import HandlerInfo
 
 BULLMQ = "BullMQ"
 FOLDER = Path(__file__).resolve().parent
@@ -132,7 +134,8 @@ def _limits() -> dict[str, str]:
 
 
 def _ours(stage: World, kind: Kind, _: str) -> Team:
-    team = hourhand(stage, kind, (Concurrency(SLOTS, key="acme"),))
+    handler = HandlerInfo(name=NAME, limits=(Concurrency(SLOTS, key="acme"),))
+    team = hourhand(stage, kind, handler)
     return replace(team, workers=WORKERS)
 
 

@@ -72,6 +72,11 @@ class Child:
         answer: dict[str, Any] = json.loads(line)
         return answer
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
     def require_life(self) -> None:
         """Raise `SceneFailed` if it ended."""
         if self._process.poll() is not None:

@@ -21,13 +21,13 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
-from bench.peers.hourhand_handlers import NAME
 from bench.peers.submitting import serve
 from hourhand.local.entry_points import LocalContext, load_entry_point
 from hourhand.local.lambda_events import answer_body, done_messages, gateway_event, sqs_event
 from hourhand.local.scheduler_process import scheduled_event
 from hourhand.settings import WORKER_NEEDS, read_settings
 
+HANDLER = os.environ["PEERS_HANDLER"]
 MESSAGES_AT_ONCE = 1
 WAIT_SECONDS = 20
 CREATED = 201
@@ -41,7 +41,7 @@ def submit() -> None:
     handler = load_entry_point("api")
 
     def send(name: str, delay: float, seconds: float) -> None:
-        body: dict[str, Any] = {"handler": NAME, "payload": {"name": name, "seconds": seconds}}
+        body: dict[str, Any] = {"handler": HANDLER, "payload": {"name": name, "seconds": seconds}}
         if delay:
             body["delay_seconds"] = delay
         event = gateway_event(

@@ -20,19 +20,20 @@ BEGUN, ENDED, TURNED_AWAY = "begun", "ended", "turned-away"
 
 def work(name: str, seconds: float) -> dict[str, str]:
     """Do the work of the job ``name``; the result is to be recorded by the contestant."""
-    _note(BEGUN, name)
+    note(BEGUN, name)
     if seconds > 0:
         time.sleep(seconds)
-    _note(ENDED, name)
+    note(ENDED, name)
     return {"done": name}
 
 
 def turn_away(name: str) -> None:
     """Note that a run of the job ``name`` found its limit full, and did nothing."""
-    _note(TURNED_AWAY, name)
+    note(TURNED_AWAY, name)
 
 
-def _note(event: str, name: str) -> None:
+def note(event: str, name: str) -> None:
+    """Write a line of the record."""
     # Appended in one write: lines of several processes do not mix.
     line = f"{event} {name} {time.time():.6f}\n".encode()
     file = os.open(os.environ[FILE], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)

@@ -16,7 +16,6 @@ from bench.peers.world import PEERS_PYTHON, World
 from hourhand.aws.handler_manifest import write_manifest
 from hourhand.aws.provision import provision
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.domain.limits.declarations import Limit
 from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.settings import settings_environment
@@ -111,26 +110,31 @@ class Team:
         return self.world.folder / f"{self.name.split()[0]}-{self.kind.label}.runs"
 
 
-def hourhand(world: World, kind: Kind, limits: tuple[Limit, ...] = ()) -> Team:
+def hourhand(
+    world: World,
+    kind: Kind,
+    handler: HandlerInfo = HandlerInfo(name=NAME),  # noqa: B008 - frozen
+    module: str = "bench.peers.hourhand_handlers",
+) -> Team:
     """Return ours, with all its durations scaled where the visibility timeout is shortened.
 
-    ``limits``: those of its handler.
+    ``module`` registers its ``handler``.
     """
     prefix = f"peers-{kind.label}"
     dynamodb = world.client("dynamodb")
     manifest = world.folder / f"{prefix}.json"
-    write_manifest(manifest, [HandlerInfo(name=NAME, limits=limits)])
+    write_manifest(manifest, [handler])
     timings = replace(Timings(), first_look_back=SETTLED_LOOK_BACK)
     if kind.visibility_seconds is not None:
         factor = kind.visibility_seconds / timings.visibility.total_seconds()
         timings = timings.scaled(factor)
     settings = replace(
         provision(dynamodb, world.client("sqs"), world.client("s3"), prefix=prefix),
-        handlers="bench.peers.hourhand_handlers",
+        handlers=module,
         manifest=str(manifest),
         timings=timings,
     )
-    module = (sys.executable, "-m", "bench.peers.hourhand_side")
+    side = (sys.executable, "-m", "bench.peers.hourhand_side")
 
     def recorded() -> int:
         succeeded = {"S": JobStatus.SUCCEEDED.value}
@@ -140,10 +144,10 @@ def hourhand(world: World, kind: Kind, limits: tuple[Limit, ...] = ()) -> Team:
         name=HOURHAND,
         kind=kind,
         world=world,
-        submit=(*module, "submit"),
-        work=(*module, "work"),
+        submit=(*side, "submit"),
+        work=(*side, "work"),
         workers=kind.processes,
-        environment=settings_environment(settings),
+        environment={**settings_environment(settings), "PEERS_HANDLER": handler.name},
         recorded=recorded,
     )
 
