@@ -60,11 +60,16 @@ class Parking:
     def leave_queue(self, job: Job, actor: str) -> bool:
         """Take a job of a paused handler out of the queue of a limit; whether that was possible.
 
-        It opens a generation, which releases every slot that the job holds. The job is sent once
-        the pause is over, as one that was never sent.
+        It opens a generation, which releases every slot that the job holds, and is parked for the
+        pause: a resume sends it in the order of due times. It keeps a start time that it got.
         """
-        build = partial(change, sets={}, kind=EventKind.PARKED, reason=PAUSED)
-        return isinstance(self._move(job, build, actor), Applied)
+        sets = {"reservation": job.reservation}
+        build = partial(change, sets=sets, kind=EventKind.PARKED, reason=PAUSED)
+        result = self._move(job, build, actor, announces=False)
+        if not isinstance(result, Applied):
+            return False
+        self.park(result.job, actor)
+        return True
 
     def wake(self, job: Job, actor: str, *, announces: bool = True) -> Job | None:
         """Let a parked job go on; ``None``: another did, or it changed.
