@@ -16,6 +16,8 @@ from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.due import outgoing_of
 from hourhand.services.jobs.execution import Candidate, Deferred
 from hourhand.services.limits.limits_rule import LimitsRule
+from hourhand.services.ticks import sweep
+from hourhand.testing import Faults
 from tests.world.limits import holders, limited, waiters
 from tests.world.runs import succeed
 from tests.world.world import World
@@ -229,6 +231,49 @@ def test_a_pause_keeps_the_start_time_that_a_job_got() -> None:
     world.resume_handler()
     world.minute()
     assert world.job(first).status is JobStatus.SUCCEEDED
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_a_waiter_whose_handler_is_paused_for_days_leaves_or_only_moves_its_entry(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(sweep, "MAX_LEFT", most)
+    world = sharing()
+    world.submit(id="runs", handler="other")
+
+    def look(pass_minutes: Callable[[int], None]) -> None:
+        park(world, "paused", "greet")
+        world.pause_handler()
+        pass_minutes(13 * 60)
+        assert is_parked_for_pause(world, "paused") is bool(most)
+        put_off_to = world.job("paused").due_at
+        assert put_off_to is not None
+        assert put_off_to > world.clock.now()
+
+    while_it_runs(world, look)
+    world.resume_handler()
+    world.settle()
+    assert world.job("paused").status is JobStatus.SUCCEEDED
+
+
+def test_a_job_that_changes_as_it_leaves_its_queue_for_a_pause_is_judged_anew() -> None:
+    world = sharing()
+    world.submit(id="runs", handler="other")
+
+    def look(_: Callable[[int], None]) -> None:
+        park(world, "paused", "greet")
+
+    while_it_runs(world, look)
+    world.pause_handler()
+    world.advance(31)
+    faults = Faults().interrupt(
+        "jobs.transition", lambda: world.api.operations.cancel("paused", actor="caller")
+    )
+    world.deliver(by=world.process(faults).worker)
+    assert world.job("paused").status is JobStatus.CANCELLED
+    world.submit(id="next", handler="other")
+    world.deliver()
+    assert world.job("next").status is JobStatus.SUCCEEDED
 
 
 @pytest.mark.parametrize("name", [None, "shared"])

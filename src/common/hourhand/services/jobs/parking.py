@@ -44,12 +44,17 @@ class Parking:
 
     def park(self, job: Job, actor: str) -> bool:
         """Park a job whose handler is paused; whether it waits now. Raises `Unavailable`."""
+        is_parked = self._park(job, actor)
+        if is_parked:
+            self.telemetry.count("jobs_parked")
+        return is_parked
+
+    def _park(self, job: Job, actor: str) -> bool:
         now, waits_for = self.clock.now(), wait_for_resume(job)
         self.waiters.put(job, waits_for, now)
         build = partial(park, now=now, actor=actor, waits_for=waits_for, reason=PAUSED)
         result = make_transition(self.jobs, job, build)
         if isinstance(result, Applied):
-            self.telemetry.count("jobs_parked")
             return True
         current = result.current
         if current is None or current.waits_for != waits_for:
@@ -68,7 +73,7 @@ class Parking:
         result = self._move(job, build, actor, announces=False)
         if not isinstance(result, Applied):
             return False
-        self.park(result.job, actor)
+        self._park(result.job, actor)
         return True
 
     def wake(self, job: Job, actor: str, *, announces: bool = True) -> Job | None:
