@@ -272,7 +272,12 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     of_debounces = DebounceRule(
         due=retried.due, unique=retried.unique_records, clock=adapters.clock, worker=worker
     )
-    of_pauses = PauseRule(pauses=retried.pauses, parking=retried.parking, worker=worker)
+    of_pauses = PauseRule(
+        pauses=retried.pauses,
+        parking=retried.parking,
+        worker=worker,
+        may_block_others=retried.may_block_others,
+    )
     handlers = adapters.handlers
     of_lines = RuleOfLimits(handlers, Rate, functools.partial(retried.line_rule, worker))
     of_slots = RuleOfLimits(handlers, Concurrency, functools.partial(retried.limits_rule, worker))

@@ -91,8 +91,8 @@ class WaiterState(StrEnum):
     or a worker is about to park the job for this limit."""
 
     PAUSED = "paused"
-    """Its job is parked, and its handler is paused: send its message, so that a worker takes it out
-    of the queue, and delete the record."""
+    """Its job is parked, and its handler is paused. If other handlers share the limit: send its
+    message, so that a worker takes it out of the queue, and delete the record."""
 
     EXPIRED = "expired"
     """Its job is parked and past its expiry: send its message, so that a worker ends it, and
