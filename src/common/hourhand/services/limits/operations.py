@@ -380,7 +380,7 @@ class LimitService:
         return tuple(
             JobOfLimit(waiter.job_id, job.enqueued_at)
             for waiter, job in jobs
-            if job is not None and job.waits_for is not None
+            if job is not None and job.is_parked
         )
 
     def _plain(self, declared: DeclaredLimit, overrides: LimitOverrides) -> LimitReport:
