@@ -188,7 +188,7 @@ class RunContext(JobContext):
         """
         path = self._bind(name)
         if compensate is not None:
-            self.state.reversals.append((path, compensate))
+            self.state.reversals.append((path, _checked_aliases(aka), compensate))
         seconds = self._step_seconds(timeout)
         options = StepOptions(
             retry=_checked_retry(retry),

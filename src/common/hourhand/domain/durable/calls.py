@@ -34,6 +34,9 @@ class On:
         return isinstance(error, self.error)
 
 
+REPLAY_MISMATCH = "ReplayMismatch"
+"""The error of a run whose code makes another kind of call under a name that has a record."""
+
 Retries = RetryPolicy | Sequence[On]
 
 
