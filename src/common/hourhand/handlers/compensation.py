@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
+from hourhand.domain.durable.calls import NOT_DURABLE
 from hourhand.domain.durable.reversals import COMPENSATION
 from hourhand.domain.ids import canonical_json
 from hourhand.domain.jobs.job import ErrorInfo
@@ -39,7 +40,10 @@ def compensation_handler(find: Callable[[str], Handler]) -> Handler:
         reversed_run = context.run.reverse(canonical_json(payload))
         if reversed_run is None:
             return {"run": payload["run"], "reversed": []}
-        state = _replay(context, find(reversed_run.job.handler), reversed_run)
+        handler = find(reversed_run.job.handler)
+        if not handler.is_durable:
+            raise context.state.unwind(NOT_DURABLE)
+        state = _replay(context, handler, reversed_run)
         if isinstance(state.unwinding, ErrorInfo):
             # The code does not fit the journal: this job ends as the run would.
             raise context.state.unwind(state.unwinding)

@@ -286,27 +286,17 @@ def test_a_compensation_reverses_nothing_while_the_code_does_not_fit_the_journal
     assert reversed_ == []
 
 
-def test_code_that_was_replaced_ends_no_run_that_the_newer_code_wrote() -> None:
+def test_a_compensation_does_not_call_a_handler_that_is_not_durable_any_more() -> None:
     world = durable_world()
-    world.submit(id="run")
-    old = durable(lambda ctx: ctx.sleep("a", 60), world.clock)
+    _ended_saga(world, [])
+    called: list[object] = []
 
-    def newer(ctx: RunContext) -> int:
-        told: int = ctx.step("a", int)
-        ctx.sleep("rest", 60)
-        return told
+    def plain(ctx: RunContext) -> None:
+        called.append(ctx)
 
-    world.deliver(durable(newer, world.clock))
-    world.advance(60)
-    world.deployment.lives = False
-    world.deliver(old)
-    handed_back = world.job("run")
-    assert (handed_back.status, handed_back.attempt) == (JobStatus.RETRYING, 0)
-    assert handed_back.due_at == world.clock.now() + timedelta(seconds=60)
-    assert handed_back.history[-1].reason == "does not fit the code of a replaced deployment"
-    world.deployment.lives = True
-    world.settle(durable(newer, world.clock))
-    assert world.job("run").status is JobStatus.SUCCEEDED
+    world.settle(durable(plain, world.clock, run_timeout_seconds=None))
+    assert str(world.job(UNDO).last_failure).startswith("ReplayMismatch")
+    assert called == []
 
 
 @pytest.mark.parametrize("lives", [True, None], ids=["live", "not known"])

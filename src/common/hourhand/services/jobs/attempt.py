@@ -197,7 +197,7 @@ class RunningAttempt:
         Returns whether the run was ours; ``None``: it ends here.
         """
         error = finished.error
-        if self.opened is None or error is None or error.type != REPLAY_MISMATCH:
+        if error is None or error.type != REPLAY_MISMATCH or not self.job.is_durable_run:
             return None
         if self.tools.deployment.is_live() is not False:
             return None
