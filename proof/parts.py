@@ -71,6 +71,15 @@ PARTS = (
         minutes=25,
     ),
     Part(
+        name="run_chaos",
+        title="Durable runs, whose workers are killed",
+        about="500 durable runs of 40 steps run on the local cloud while its workers are killed at"
+        " random. A ledger outside counts the effects of each step by its key.",
+        covers="every run ends with the result of its first tries; each step has its effect at"
+        " least once and exactly one record, whichever worker dies",
+        minutes=12,
+    ),
+    Part(
         name="wire",
         title="Faults on the wire",
         about="Every call to AWS is throttled, fails, times out, is applied with its answer lost,"

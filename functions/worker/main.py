@@ -25,4 +25,6 @@ services = LambdaInit(wire, os.environ, get_ready=import_handlers)
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    return dict(services().runtime.process_batch(event, context))
+    wired = services()
+    wired.called_as(context.invoked_function_arn, context.function_version)
+    return dict(wired.runtime.process_batch(event, context))

@@ -180,8 +180,9 @@ def test_a_waiter_of_half_a_day_whose_message_was_not_sent_is_sent_by_the_sweep(
     assert minutes_until_all_ran(world, 4) > 0
 
 
-def test_a_waiter_of_half_a_day_is_not_sent_while_its_handler_is_paused() -> None:
-    world = limited(Concurrency(1))
+@pytest.mark.parametrize("name", [None, "shared"])
+def test_a_waiter_of_half_a_day_is_not_sent_while_its_handler_is_paused(name: str | None) -> None:
+    world = limited(Concurrency(1, name=name))
     waiting = let_it_wait_half_a_day(world, world.pause_handler)
     assert not world.receive()
     put_off_to = world.job(waiting).due_at

@@ -418,3 +418,29 @@ def test_a_step_that_was_started_is_reversed_when_its_run_is_cancelled() -> None
     world.settle(behave)
     assert world.job("run").status is JobStatus.CANCELLED
     assert [result for result, _ in reversed_] == [None]
+
+
+# --- deployments ---
+
+
+def test_code_that_was_replaced_ends_no_run_that_the_newer_code_wrote() -> None:
+    world = durable_world()
+    world.submit(id="run")
+    old = durable(lambda ctx: ctx.sleep("a", 60), world.clock)
+
+    def newer(ctx: RunContext) -> int:
+        told: int = ctx.step("a", int)
+        ctx.sleep("rest", 60)
+        return told
+
+    world.deliver(durable(newer, world.clock))
+    world.advance(60)
+    world.deployment.lives = False
+    world.deliver(old)
+    handed_back = world.job("run")
+    assert (handed_back.status, handed_back.attempt) == (JobStatus.RETRYING, 0)
+    assert handed_back.due_at == world.clock.now() + timedelta(seconds=60)
+    assert handed_back.history[-1].reason == "does not fit the code of a replaced deployment"
+    world.deployment.lives = True
+    world.settle(durable(newer, world.clock))
+    assert world.job("run").status is JobStatus.SUCCEEDED

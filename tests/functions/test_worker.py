@@ -27,6 +27,8 @@ class Context:
     """As much of Lambda's context as the function looks at."""
 
     remaining_ms: int = 900_000
+    invoked_function_arn: str = "arn:aws:lambda:eu-central-1:123456789012:function:worker:live"
+    function_version: str = "7"
 
     def get_remaining_time_in_millis(self) -> int:
         return self.remaining_ms

@@ -48,6 +48,10 @@ NOT_CALLED: dict[str, dict[Right, str]] = {
             "dynamodb:GetItem",
             "idempotency",
         ): "Read only where DynamoDB did not tell which record refused a write.",
+        (
+            "lambda:GetAlias",
+            "worker",
+        ): "Made before a run ends whose journal does not fit the code; the scenario has none.",
         **{
             (f"sqs:{action}", queue): POLLING
             for action in ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes")

@@ -34,9 +34,14 @@ def durable_world(**options: Any) -> World:
     return World(handlers=(DURABLE,), **options)
 
 
-def durable(function: Callable[[Any], Any], clock: Clock) -> Behaviour:
-    """Return what a worker does whose durable handler is ``function``; it takes the context."""
-    registered = Registry().add("greet", function, run_timeout_seconds=WEEK)
+def durable(
+    function: Callable[[Any], Any], clock: Clock, *, run_timeout_seconds: int | None = WEEK
+) -> Behaviour:
+    """Return what a worker does whose durable handler is ``function``; it takes the context.
+
+    Without ``run_timeout_seconds`` the handler is not durable, and reverses runs at most.
+    """
+    registered = Registry().add("greet", function, run_timeout_seconds=run_timeout_seconds)
 
     def behave(job: Job, pulse: Pulse) -> Finished:
         handler = handler_of(job, lambda _name: registered)

@@ -1,4 +1,4 @@
-"""Which version of the scheduler is live."""
+"""Which version of a function is live."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def test_a_function_that_was_not_published_is_live(stubbed: Stub) -> None:
     assert deployment.is_live()
 
 
-def test_an_alias_that_cannot_be_read_makes_no_version_live(stubbed: Stub) -> None:
+def test_of_an_alias_that_cannot_be_read_no_version_is_known_to_be_live(stubbed: Stub) -> None:
     stub = stubbed("lambda")
     stub.script.add_client_error("get_alias", "AccessDeniedException")
     telemetry = RecordingTelemetry()
     deployment = LambdaDeployment(stub.client, telemetry)
     deployment.called_as(f"{FUNCTION}:live", "7")
-    assert not deployment.is_live()
+    assert deployment.is_live() is None
     assert "AccessDeniedException" in telemetry.warnings[0].fields["reason"]

@@ -15,7 +15,7 @@ from hourhand.domain.durable.calls import NOW, Suspension
 from hourhand.domain.durable.records import RecordKind, RecordOutcome
 from hourhand.domain.jobs.job import JobStatus, Outcome
 from hourhand.domain.jobs.waiting import WaitKind
-from hourhand.handlers import Registry
+from hourhand.handlers import JobContext, Registry
 from hourhand.handlers.run_context import RunContext
 from hourhand.memory import (
     MemoryJobStore,
@@ -74,6 +74,25 @@ def run(
     finished = runner.run(job, "null", None, pulse)
     assert pulse.opened is not None
     return finished, pulse.opened
+
+
+def test_a_handler_that_is_not_durable_is_not_called_for_a_run() -> None:
+    called: list[object] = []
+
+    def plain(ctx: JobContext) -> None:
+        called.append(ctx)
+
+    rig, registry = OneRun(), Registry()
+    registry.add("greet", plain)
+    handlers = LoadedHandlers(lambda: registry)
+    handlers.load()
+    job = running_job(token=1, run_deadline=rig.clock.now())
+    runner = ThreadRunner(rig.tools(handlers), rig.process.enter(), lambda: 900.0)
+    finished = runner.run(job, "null", None, FakePulse())
+    assert finished.outcome is Outcome.FAILED
+    assert finished.error is not None
+    assert (finished.error.type, finished.error.retryable) == ("ReplayMismatch", False)
+    assert called == []
 
 
 def test_a_handler_that_waits_suspends_with_what_it_waits_for() -> None:

@@ -42,14 +42,14 @@ class LambdaDeployment:
         """The version of the function: each deployment publishes another one."""
         return self._version
 
-    def is_live(self) -> bool:
+    def is_live(self) -> bool | None:
         """Whether the alias names this version; ``True`` where no version was published."""
         if self._version == _UNPUBLISHED:
             return True
         answer = ask_optionally(
             self._telemetry,
-            "The alias of the scheduler could not be read. The next tick reads it again, and then "
-            "applies the schedules that the code declares.",
+            "The alias of a function could not be read. A scheduler reads it again in the next "
+            "tick, before it applies declared schedules. A worker acts as the live version does.",
             lambda: ask(
                 Call("GetAlias", f"function {self._function}"),
                 self._client.get_alias,
@@ -57,4 +57,4 @@ class LambdaDeployment:
                 Name=ALIAS,
             ),
         )
-        return answer is not None and answer["FunctionVersion"] == self._version
+        return None if answer is None else answer["FunctionVersion"] == self._version

@@ -150,6 +150,9 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
             ("ChangeMessageVisibility", "DeleteMessage", "GetQueueAttributes", "ReceiveMessage"),
             *_PRIORITIES,
         ),
+        # Whether this version was replaced, before it ends a run whose journal does not fit its
+        # code (ADR 51).
+        Grant(service="lambda", actions=("GetAlias",), resources=("worker",)),
     ),
 }
 """By the function's name. Logging, tracing, a customer's key and a network are the stack's."""

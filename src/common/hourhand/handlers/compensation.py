@@ -10,14 +10,23 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
+from hourhand.domain.durable.calls import NOT_DURABLE
 from hourhand.domain.durable.reversals import COMPENSATION
 from hourhand.domain.ids import canonical_json
+from hourhand.domain.jobs.job import ErrorInfo
 from hourhand.domain.jobs.run_times import DEFAULT_RUN
 from hourhand.handlers._errors import Suspended
 from hourhand.handlers._registry import Handler, Registry
 from hourhand.handlers.run_context import RunContext
 from hourhand.handlers.run_state import RunState
 from hourhand.ports.durable_run import ReversedRun
+
+MAX_NAMED = 10
+"""Steps that are named which could not be reversed."""
+
+
+class NotReversed(Exception):
+    """A step of a run may have had its effect, and the code registers no reversal for it."""
 
 
 def compensation_handler(find: Callable[[str], Handler]) -> Handler:
@@ -31,14 +40,28 @@ def compensation_handler(find: Callable[[str], Handler]) -> Handler:
         reversed_run = context.run.reverse(canonical_json(payload))
         if reversed_run is None:
             return {"run": payload["run"], "reversed": []}
-        reversals = _collect(context, find(reversed_run.job.handler), reversed_run)
+        handler = find(reversed_run.job.handler)
+        if not handler.is_durable:
+            raise context.state.unwind(NOT_DURABLE)
+        state = _replay(context, handler, reversed_run)
+        if isinstance(state.unwinding, ErrorInfo):
+            # The code does not fit the journal: this job ends as the run would.
+            raise context.state.unwind(state.unwinding)
+        path_of = reversed_run.run.path_of
+        functions = {path_of(path, older): function for path, older, function in state.reversals}
         done = []
-        for path, function in reversed(reversals):
+        for path, function in reversed(functions.items()):
             if path in reversed_run.outcomes:
                 key, text = reversed_run.outcomes[path]
                 result = None if text is None else json.loads(text)
                 context.step_at(path, function, result, key)
                 done.append(path)
+        left = sorted(reversed_run.outcomes.keys() - functions.keys())
+        if left:
+            raise NotReversed(
+                f"The replay of the run came to no step {', '.join(left[:MAX_NAMED])}. Deploy code "
+                "that calls it with compensate, then redrive this job."
+            )
         return {"run": payload["run"], "reversed": done}
 
     return Registry().add(
@@ -46,10 +69,8 @@ def compensation_handler(find: Callable[[str], Handler]) -> Handler:
     )
 
 
-def _collect(
-    context: RunContext, handler: Handler, target: ReversedRun
-) -> list[tuple[str, Callable[[Any, str], Any]]]:
-    """Replay a run to the end of its journal; return the reversals that its steps registered."""
+def _replay(context: RunContext, handler: Handler, target: ReversedRun) -> RunState:
+    """Replay a run to the end of its journal; return the state, with the reversals of its steps."""
     is_async = inspect.iscoroutinefunction(handler.function)
     replayed = RunContext(
         job_id=target.job.id,
@@ -73,7 +94,7 @@ def _collect(
             # A thread has one loop, and this one may have a loop already.
             with ThreadPoolExecutor(1) as thread:
                 thread.submit(asyncio.run, _awaited(value)).result()
-    return replayed.state.reversals
+    return replayed.state
 
 
 async def _awaited(value: Any) -> Any:

@@ -200,9 +200,9 @@ class RunContext(JobContext):
         ``private``: the result is shown nowhere. ``lazy``: the call returns a `LazyResult`, so that
         a replay reads the result only where it is needed. Raises `StepFailed`, `StepInterrupted`.
         """
-        path = self._bind(name)
+        path, aliases = self._bind(name), _checked_aliases(aka)
         if compensate is not None:
-            self.state.reversals.append((path, compensate))
+            self.state.reversals.append((path, aliases, compensate))
         seconds = self._step_seconds(timeout)
         options = StepOptions(
             retry=_checked_retry(retry),
@@ -213,7 +213,7 @@ class RunContext(JobContext):
             is_lazy=lazy,
         )
         call = (function, args, kwargs)
-        return self._carry_out(self._step(path, _checked_aliases(aka), options, call))
+        return self._carry_out(self._step(path, aliases, options, call))
 
     def step_at(self, path: str, function: Callable[..., Any], /, *args: Any) -> Any:
         """Call a function as a step of this very path. For the handlers of Hourhand alone."""

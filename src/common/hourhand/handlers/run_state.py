@@ -69,6 +69,10 @@ Unwinding = Suspension | Restart | Lost | Stopped | ErrorInfo
 _FIRST = (ErrorInfo, Lost, Stopped, Restart)
 
 
+Reversal = tuple[str, tuple[str, ...], Callable[[Any, str], Any]]
+"""The path of a step, its older names, and what it registered by ``compensate``."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunningStep:
     """The step whose function runs, and when its time is over."""
@@ -91,7 +95,7 @@ class RunState:
 
     is_async: bool = False
     unwindings: list[Unwinding] = field(default_factory=list)
-    reversals: list[tuple[str, Callable[[Any, str], Any]]] = field(default_factory=list)
+    reversals: list[Reversal] = field(default_factory=list)
     lock: threading.RLock = field(default_factory=threading.RLock)
     step: RunningStep | None = None
     before_call: Callable[[str], None] | None = None

@@ -1,4 +1,4 @@
-"""A deployment that is as live as a test says."""
+"""A deployment that is as live as its creator says."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from __future__ import annotations
 class MemoryDeployment:
     """Implements the port `Deployment`. ``lives`` may be changed at any time."""
 
-    def __init__(self, deployment_id: str = "", *, lives: bool = True) -> None:
+    def __init__(self, deployment_id: str = "", *, lives: bool | None = True) -> None:
         """Take the id of the code."""
         self.id = deployment_id
         self.lives = lives
 
-    def is_live(self) -> bool:
-        """Whether it lives."""
+    def is_live(self) -> bool | None:
+        """Whether it lives; ``None``: that is not known."""
         return self.lives

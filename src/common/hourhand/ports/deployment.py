@@ -12,8 +12,8 @@ class Deployment(Protocol):
     def id(self) -> str:
         """What tells its code from that of all others."""
 
-    def is_live(self) -> bool:
+    def is_live(self) -> bool | None:
         """Whether this is the deployment that callers are to reach, not one that it replaced.
 
-        ``False`` also where that cannot be found out now.
+        ``None``: that cannot be found out now.
         """

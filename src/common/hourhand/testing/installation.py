@@ -102,7 +102,7 @@ class Installation:
             logs=logs or MemoryJobLogs(),
             invoker=MemorySweepInvoker(accepts=False),
             # So no test runs a handler that only its declared schedule would run.
-            deployment=MemoryDeployment(lives=False),
+            deployment=MemoryDeployment(lives=None),
         )
         self.app = create_app(wire_api(settings, adapters))
         self._scheduling = wire_scheduler(settings, adapters).scheduling

@@ -47,6 +47,7 @@ class WorkerServices:
     execution: ExecutionService
     runtime: WorkerRuntime
     telemetry: Telemetry
+    called_as: Callable[[str, str], None] = _ignore_name
 
 
 def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
@@ -218,7 +219,7 @@ def wire_scheduler(settings: Settings, adapters: Adapters | None = None) -> Sche
 def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerServices:
     """Wire the worker function.
 
-    It needs ``idempotency``, ``schedules`` and ``side_items``.
+    It needs ``idempotency``, ``schedules``, ``side_items`` and ``deployment``.
     """
     from hourhand.handlers import load_handlers
     from hourhand.services.groups.admission import OccurrenceRule
@@ -231,17 +232,9 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
 
     # With adapters in memory, the process belongs to its tests or to the memory cloud.
     timer = FaultTimer() if adapters is None else None
+    called_as: Callable[[str, str], None] = _ignore_name
     if adapters is None:
-        from hourhand.aws.clients import dynamodb_client, lazy_client
-        from hourhand.aws.handler_manifest import ManifestHandlerDirectory
-        from hourhand.aws.idempotency_store import DynamoIdempotencyStore
-
-        records = DynamoIdempotencyStore(lazy_client(dynamodb_client), settings.idempotency_table)
-        adapters = replace(
-            aws_adapters(settings, "worker"),
-            idempotency=records,
-            handlers=ManifestHandlerDirectory(settings.manifest),
-        )
+        adapters, called_as = _aws_worker_adapters(settings)
     retrying = _with_retries(adapters)
     wiring = Wiring(settings, adapters, pauses_schedules=False)
     retried = Wiring(settings, retrying, pauses_schedules=False)
@@ -258,6 +251,7 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
         timings=settings.timings,
         telemetry=adapters.telemetry,
         ids=retried.ids,
+        deployment=adapters.deployment,
         runs=retried.durable_runs,
         take_job_start=retried.take_job_start,
     )
@@ -272,7 +266,12 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     of_debounces = DebounceRule(
         due=retried.due, unique=retried.unique_records, clock=adapters.clock, worker=worker
     )
-    of_pauses = PauseRule(pauses=retried.pauses, parking=retried.parking, worker=worker)
+    of_pauses = PauseRule(
+        pauses=retried.pauses,
+        parking=retried.parking,
+        worker=worker,
+        may_block_others=retried.may_block_others,
+    )
     handlers = adapters.handlers
     of_lines = RuleOfLimits(handlers, Rate, functools.partial(retried.line_rule, worker))
     of_slots = RuleOfLimits(handlers, Concurrency, functools.partial(retried.limits_rule, worker))
@@ -298,7 +297,28 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
         telemetry=adapters.telemetry,
         timer=timer,
     )
-    return WorkerServices(execution=execution, runtime=runtime, telemetry=adapters.telemetry)
+    return WorkerServices(
+        execution=execution, runtime=runtime, telemetry=adapters.telemetry, called_as=called_as
+    )
+
+
+def _aws_worker_adapters(settings: Settings) -> tuple[Adapters, Callable[[str, str], None]]:
+    """Connect the worker to AWS; return also what notes which version of it runs."""
+    from hourhand.aws.clients import dynamodb_client, lambda_client, lazy_client
+    from hourhand.aws.deployment import LambdaDeployment
+    from hourhand.aws.handler_manifest import ManifestHandlerDirectory
+    from hourhand.aws.idempotency_store import DynamoIdempotencyStore
+
+    adapters = aws_adapters(settings, "worker")
+    records = DynamoIdempotencyStore(lazy_client(dynamodb_client), settings.idempotency_table)
+    deployment = LambdaDeployment(lazy_client(lambda_client), adapters.telemetry)
+    adapters = replace(
+        adapters,
+        idempotency=records,
+        handlers=ManifestHandlerDirectory(settings.manifest),
+        deployment=deployment,
+    )
+    return adapters, deployment.called_as
 
 
 def _with_retries(adapters: Adapters) -> Adapters:

@@ -295,6 +295,10 @@ class Wiring:
         """Whether a rate limit counts each start of ``job``. Reads nothing."""
         return self._has_limits(job) and self.job_limits.has_rate(job)
 
+    def may_block_others(self, job: Job) -> bool:
+        """Whether other handlers may share slots that a job has. Reads nothing."""
+        return self._has_limits(job) and self.job_limits.may_block_others(job)
+
     def hold_rates(self, job: Job, until: datetime) -> None:
         """Let no job start that has the rate limits of ``job``."""
         if self._has_limits(job):

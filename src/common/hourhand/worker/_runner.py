@@ -10,6 +10,7 @@ from datetime import timedelta
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from hourhand.domain.durable.calls import NOT_DURABLE
 from hourhand.domain.durable.reversals import COMPENSATION
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome
 from hourhand.domain.jobs.unknown_handler import wait_for_handler
@@ -85,6 +86,8 @@ class ThreadRunner:
             if isinstance(opened, Finished):
                 return opened
             heart.context = context = opened
+        elif job.is_durable_run:
+            return Finished(outcome=Outcome.FAILED, error=NOT_DURABLE)
         call = HandlerCall(handler, context, payload_text, self._record.wake, tools.watchdog)
         try:
             call.start(tools.lease_end(heart))

@@ -22,6 +22,7 @@ from hourhand.domain.times import from_ms
 from tests.unit.domain.job_samples import NOW, a_running_job, a_sent_job, after
 
 PAUSE = WaitsFor(WaitKind.SLOT, "p")
+SIGNAL = WaitsFor(WaitKind.SIGNAL, name="approved")
 
 
 def test_priority_is_a_head_start_of_ten_minutes() -> None:
@@ -85,6 +86,7 @@ def test_a_waiter_does_not_rank_before_itself() -> None:
         (a_running_job(), {}, WaiterState.STRAY),
         (a_sent_job(generation=2), {}, WaiterState.STRAY),
         (a_sent_job(), {"is_parked": False}, WaiterState.ON_ITS_WAY),
+        (a_sent_job(waits_for=SIGNAL), {"is_parked": False}, WaiterState.ON_ITS_WAY),
         (a_sent_job(waits_for=PAUSE), {"is_parked": False}, WaiterState.ELSEWHERE),
         (a_sent_job(), {"is_paused": True, "holds": True}, WaiterState.PAUSED),
         (a_sent_job(expires_at=NOW), {}, WaiterState.EXPIRED),
@@ -97,6 +99,7 @@ def test_a_waiter_does_not_rank_before_itself() -> None:
         "runs",
         "changed since",
         "on its way to park",
+        "a run that waited for a signal, on its way to park",
         "waits for something else",
         "is paused",
         "expired",

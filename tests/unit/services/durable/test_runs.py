@@ -19,6 +19,9 @@ from hourhand.services.durable import invocation, runs
 from tests.world.durable import WEEK, durable, durable_world
 from tests.world.world import World
 
+UNDO = compensation_id("run", 0, 1)
+"""The compensation of the run's first round."""
+
 
 def died_with(world: World) -> str:
     return (world.job("run").last_failure or "").partition(":")[0]
@@ -226,6 +229,94 @@ def test_a_run_whose_code_cannot_replay_its_journal_is_not_reversed() -> None:
     world.settle(durable(lambda ctx: ctx.sleep("a", 60), world.clock))
     assert died_with(world) == "ReplayMismatch"
     assert set(world.store.jobs()) == {"run"}
+
+
+def _ended_saga(world: World, reversed_: list[Any]) -> None:
+    """Let a run of two steps with reversals end, and leave its compensation to other code."""
+    world.submit(id="run")
+    world.deliver(durable(_saga(reversed_), world.clock))
+    assert world.job("run").status is JobStatus.DEAD
+    assert world.job(UNDO).status is JobStatus.ENQUEUED
+
+
+def test_a_step_that_was_renamed_since_is_reversed_under_its_older_name() -> None:
+    world = durable_world()
+    reversed_: list[Any] = []
+    _ended_saga(world, reversed_)
+
+    def renamed(ctx: RunContext) -> None:
+        for name, older in (("primary", ["first"]), ("second", [])):
+            ctx.step(name, str, name, compensate=lambda *told: reversed_.append(told), aka=older)
+
+    world.settle(durable(renamed, world.clock))
+    assert [result for result, _ in reversed_] == ["second", "first"]
+    assert world.job(UNDO).status is JobStatus.SUCCEEDED
+
+
+def test_a_compensation_names_steps_that_the_code_does_not_reverse_and_can_be_redriven() -> None:
+    world = durable_world()
+    reversed_: list[Any] = []
+    _ended_saga(world, reversed_)
+
+    def without_first(ctx: RunContext) -> None:
+        ctx.step("second", str, "second", compensate=lambda *told: reversed_.append(told))
+
+    world.settle(durable(without_first, world.clock))
+    assert world.job(UNDO).status is JobStatus.DEAD
+    assert "NotReversed: The replay of the run came to no step first." in str(
+        world.job(UNDO).last_failure
+    )
+    world.api.operations.redrive(UNDO, actor="caller")
+    world.settle(durable(_saga(reversed_), world.clock))
+    assert [result for result, _ in reversed_] == ["second", "first"]
+    assert world.job(UNDO).status is JobStatus.SUCCEEDED
+
+
+def test_a_compensation_reverses_nothing_while_the_code_does_not_fit_the_journal() -> None:
+    world = durable_world()
+    reversed_: list[Any] = []
+    _ended_saga(world, reversed_)
+
+    def other(ctx: RunContext) -> None:
+        ctx.step("first", str, "first", compensate=lambda *told: reversed_.append(told))
+        ctx.sleep("second", 60)
+
+    world.settle(durable(other, world.clock))
+    assert str(world.job(UNDO).last_failure).startswith("ReplayMismatch")
+    assert reversed_ == []
+
+
+def test_a_compensation_does_not_call_a_handler_that_is_not_durable_any_more() -> None:
+    world = durable_world()
+    _ended_saga(world, [])
+    called: list[object] = []
+
+    def plain(ctx: RunContext) -> None:
+        called.append(ctx)
+
+    world.settle(durable(plain, world.clock, run_timeout_seconds=None))
+    assert str(world.job(UNDO).last_failure).startswith("ReplayMismatch")
+    assert called == []
+
+
+@pytest.mark.parametrize("lives", [True, None], ids=["live", "not known"])
+def test_code_that_is_not_known_to_be_replaced_ends_a_run_that_it_does_not_fit(
+    lives: bool | None,
+) -> None:
+    world = durable_world()
+    world.deployment.lives = lives
+    world.submit(id="run")
+    world.deliver(durable(lambda ctx: [ctx.step("a", int), ctx.sleep("rest", 60)], world.clock))
+    world.settle(durable(lambda ctx: ctx.sleep("a", 60), world.clock))
+    assert died_with(world) == "ReplayMismatch"
+
+
+def test_an_error_of_a_step_ends_a_run_whose_code_was_replaced() -> None:
+    world = durable_world()
+    world.deployment.lives = False
+    world.submit(id="run")
+    world.settle(durable(_saga([]), world.clock))
+    assert died_with(world) == "NotRetryable"
 
 
 def test_the_payload_of_a_run_that_began_is_not_changed_and_its_time_is() -> None:

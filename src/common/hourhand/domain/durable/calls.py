@@ -34,6 +34,16 @@ class On:
         return isinstance(error, self.error)
 
 
+REPLAY_MISMATCH = "ReplayMismatch"
+"""The error of a run whose code makes another kind of call under a name that has a record."""
+
+NOT_DURABLE = ErrorInfo(
+    type=REPLAY_MISMATCH,
+    message="The run has a journal, and its handler is not durable any more: it would repeat every "
+    "step. Make the handler durable again, then redrive.",
+    retryable=False,
+)
+
 Retries = RetryPolicy | Sequence[On]
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from hourhand.domain.durable.calls import REPLAY_MISMATCH
 from hourhand.domain.ids import content_hash
 
 COMPENSATION = "hourhand.compensation"
 """The handler of compensations, which every worker has."""
 
-NOT_REPLAYABLE = frozenset({"ReplayMismatch", "JournalExpired", "JournalFull"})
+NOT_REPLAYABLE = frozenset({REPLAY_MISMATCH, "JournalExpired", "JournalFull"})
 """Errors after which the code cannot replay the journal, so that nothing can be reversed."""
 
 UNKNOWN_OUTCOMES = frozenset({"StepInterrupted", "StepTimeout"})

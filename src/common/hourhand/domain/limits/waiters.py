@@ -87,12 +87,12 @@ class WaiterState(StrEnum):
     put the record parks the job, and then rechecks the queue itself."""
 
     ELSEWHERE = "elsewhere"
-    """Its job waits for something else: pass over the record. A worker that died may have left it,
-    or a worker is about to park the job for this limit."""
+    """Its job is parked for something else: pass over the record. A worker that died may have left
+    it, or a worker is about to park the job for this limit."""
 
     PAUSED = "paused"
-    """Its job is parked, and its handler is paused: send its message, so that a worker takes it out
-    of the queue, and delete the record."""
+    """Its job is parked, and its handler is paused. If other handlers share the limit: send its
+    message, so that a worker takes it out of the queue, and delete the record."""
 
     EXPIRED = "expired"
     """Its job is parked and past its expiry: send its message, so that a worker ends it, and
@@ -122,7 +122,7 @@ def state_of(
     if job is None or not job.status.is_waiting or job.generation != waiter.generation:
         return WaiterState.STRAY
     if not is_parked:
-        return WaiterState.ON_ITS_WAY if job.waits_for is None else WaiterState.ELSEWHERE
+        return WaiterState.ELSEWHERE if job.is_parked else WaiterState.ON_ITS_WAY
     if job.expires_at is not None and job.expires_at <= now:
         return WaiterState.EXPIRED
     if is_paused:

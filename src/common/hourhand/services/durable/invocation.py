@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from hourhand.domain.durable.calls import (
     IN_PLACE,
     NOW,
+    REPLAY_MISMATCH,
     Failure,
     Place,
     Recorded,
@@ -542,7 +543,7 @@ class Invocation:
             return None
         if record.kind is not kind or record.waits_for != waits_for:
             raise RunEnds(
-                "ReplayMismatch",
+                REPLAY_MISMATCH,
                 f"The call {path} is a {_what(kind, waits_for)} now, and its record is that of a "
                 f"{_what(record.kind, record.waits_for)}. Fix the code, then redrive the run.",
             )

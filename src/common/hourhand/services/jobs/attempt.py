@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeAlias
 
-from hourhand.domain.durable.calls import RunEnds, RunLost
+from hourhand.domain.durable.calls import REPLAY_MISMATCH, RunEnds, RunLost
 from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.jobs.job import Attempt, Content, ErrorInfo, Job, Outcome, Progress
 from hourhand.domain.jobs.transitions import (
@@ -25,6 +25,7 @@ from hourhand.domain.jobs.waiting import ReservedStart
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import ceil_seconds
 from hourhand.ports.clock import Clock
+from hourhand.ports.deployment import Deployment
 from hourhand.ports.durable_run import OpenedRun, OpensRuns
 from hourhand.ports.handler_runner import Finished, TakenStart
 from hourhand.ports.job_store import Applied, JobStore, Refused, WriteResult
@@ -40,7 +41,7 @@ from hourhand.services.jobs.suspension import end_invocation, restart_run
 from hourhand.services.optional import log_newer
 
 LEFT_TO_NEWER = timedelta(seconds=60)
-"""How long a run is left whose journal has records of a newer version."""
+"""How long a run is left to workers of a newer version, or of the deployment that replaced this."""
 
 MAX_RESERVED_STARTS = 3
 """Start times that a handler may keep until its next attempt; each takes 30 bytes of the job."""
@@ -79,6 +80,7 @@ class AttemptTools:
     timings: Timings
     telemetry: Telemetry
     ids: DerivedIds
+    deployment: Deployment
     take_job_start: TakeJobStart
     runs: Callable[[], OpensRuns] | None = None
 
@@ -188,6 +190,26 @@ class RunningAttempt:
             case _:
                 return self._fail(finished)
 
+    def _leave_to_newer_code(self, finished: Finished) -> bool | None:
+        """Hand a run back that does not fit this code, if another deployment replaced the code.
+
+        Workers of that deployment may have written its journal: they judge whether it can go on.
+        Returns whether the run was ours; ``None``: it ends here.
+        """
+        error = finished.error
+        if error is None or error.type != REPLAY_MISMATCH or not self.job.is_durable_run:
+            return None
+        if self.tools.deployment.is_live() is not False:
+            return None
+        self.tools.telemetry.warning(
+            "The code of a replaced deployment does not fit the journal of a run. A worker of the "
+            "deployment that replaced it continues the run.",
+            job_id=self.job.id,
+            reason=error.message,
+        )
+        snoozed = replace(finished, outcome=Outcome.SNOOZED)
+        return self._again(snoozed, LEFT_TO_NEWER, "does not fit the code of a replaced deployment")
+
     def replay(self, result: Content | None) -> bool:
         """Commit the result that an earlier attempt under the same key recorded."""
         return self._complete(result or Content(size_bytes=4, text="null"))
@@ -268,6 +290,9 @@ class RunningAttempt:
         return True
 
     def _fail(self, finished: Finished) -> bool:
+        left = self._leave_to_newer_code(finished)
+        if left is not None:
+            return left
         job, tools = self.job, self.tools
         error = finished.error or ErrorInfo(type="Error", message="The attempt failed.")
         now = tools.clock.now()

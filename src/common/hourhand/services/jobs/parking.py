@@ -44,12 +44,17 @@ class Parking:
 
     def park(self, job: Job, actor: str) -> bool:
         """Park a job whose handler is paused; whether it waits now. Raises `Unavailable`."""
+        is_parked = self._park(job, actor)
+        if is_parked:
+            self.telemetry.count("jobs_parked")
+        return is_parked
+
+    def _park(self, job: Job, actor: str) -> bool:
         now, waits_for = self.clock.now(), wait_for_resume(job)
         self.waiters.put(job, waits_for, now)
         build = partial(park, now=now, actor=actor, waits_for=waits_for, reason=PAUSED)
         result = make_transition(self.jobs, job, build)
         if isinstance(result, Applied):
-            self.telemetry.count("jobs_parked")
             return True
         current = result.current
         if current is None or current.waits_for != waits_for:
@@ -60,11 +65,16 @@ class Parking:
     def leave_queue(self, job: Job, actor: str) -> bool:
         """Take a job of a paused handler out of the queue of a limit; whether that was possible.
 
-        It opens a generation, which releases every slot that the job holds. The job is sent once
-        the pause is over, as one that was never sent.
+        It opens a generation, which releases every slot that the job holds, and is parked for the
+        pause: a resume sends it in the order of due times. It keeps a start time that it got.
         """
-        build = partial(change, sets={}, kind=EventKind.PARKED, reason=PAUSED)
-        return isinstance(self._move(job, build, actor), Applied)
+        sets = {"reservation": job.reservation}
+        build = partial(change, sets=sets, kind=EventKind.PARKED, reason=PAUSED)
+        result = self._move(job, build, actor, announces=False)
+        if not isinstance(result, Applied):
+            return False
+        self._park(result.job, actor)
+        return True
 
     def wake(self, job: Job, actor: str, *, announces: bool = True) -> Job | None:
         """Let a parked job go on; ``None``: another did, or it changed.

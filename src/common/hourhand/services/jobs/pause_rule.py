@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.outbox import waits_for_slot
 from hourhand.services.jobs.execution import Candidate, Deferred
 from hourhand.services.jobs.known_pauses import KnownPauses
@@ -19,13 +21,15 @@ class PauseRule:
     """Implements the `StartRule` of pauses: a job of a paused handler is parked.
 
     It comes before every limit, so that a job that it parks holds no slot. One that waits for a
-    slot, or whose message is redelivered, may hold slots: it opens a generation, which releases
-    them. A job of a handler that is not paused costs nothing: the message names the handler.
+    slot, or whose message is redelivered, may hold slots. If other handlers share them, it opens a
+    generation, which releases them; else it keeps its place. A job of a handler that is not paused
+    costs nothing: the message names the handler.
     """
 
     pauses: KnownPauses
     parking: Parking
     worker: str
+    may_block_others: Callable[[Job], bool]
 
     def admit(self, candidate: Candidate) -> Deferred | None:
         """Park the job of a paused handler. Raises `Unavailable`."""
@@ -38,7 +42,8 @@ class PauseRule:
         if job is None or (job.expires_at is not None and job.expires_at <= now):
             # The claim is refused, and says what becomes of the message.
             return None
-        if waits_for_slot(job) or (not job.is_parked and candidate.delivery.receive_count > 1):
+        is_redelivered = not job.is_parked and candidate.delivery.receive_count > 1
+        if (waits_for_slot(job) or is_redelivered) and self.may_block_others(job):
             # It is sent again once the pause is over.
             has_left = self.parking.leave_queue(job, self.worker)
             return Deferred(None if has_left else ASK_AGAIN)

@@ -11,7 +11,7 @@ from hourhand.domain.errors import did_you_mean
 from hourhand.domain.ids import is_json
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.waiting import WaitKind
-from hourhand.domain.limits.declarations import Limit, Rate
+from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
 from hourhand.domain.limits.job_limits import (
     JobLimit,
     NamedLimit,
@@ -51,6 +51,11 @@ class JobLimits:
         """Whether a rate limit counts the next start of a job that began. Reads nothing."""
         named = named_limits(self.handlers, job.handler, job.limits)
         return any(isinstance(one.limit, Rate) and one.limit.on != "take" for one in named)
+
+    def may_block_others(self, job: Job) -> bool:
+        """Whether other handlers may share slots that a job has. Reads nothing."""
+        named = named_limits(self.handlers, job.handler, job.limits)
+        return any(isinstance(one.limit, Concurrency) and one.limit.name for one in named)
 
     def shared(self, job: Job, name: str) -> JobLimit:
         """Return the shared rate limit of this name as a job has it.

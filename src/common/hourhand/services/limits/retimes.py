@@ -85,8 +85,9 @@ class Retimes:
     """Moves waiting jobs to new start times, in the order of those that they have.
 
     It begins the line of the rate anew and reserves for one job after the other, as their workers
-    do. The gate counts real starts alone, so a call that ends half-way harms nothing: the other
-    jobs come back at the times that they had.
+    do. After a call that is not continued, the other jobs come back at the times that they had, and
+    those that had passed the gate start beside the ones that were moved: above the rate, until the
+    retiming goes on or is repeated.
     """
 
     jobs: JobStore

@@ -266,8 +266,7 @@ class WaitQueues:
                 self.tables.delete_waiter(slots, waiter)
             elif state is WaiterState.WAITS:
                 return _First(waiter, job), view
-            elif state is WaiterState.ON_ITS_WAY:
-                # Its worker is about to park it, and rechecks the queue itself.
+            elif _stops_queue(slots, state):
                 return None, view
             elif state is WaiterState.ELSEWHERE:
                 passed.add(waiter.job_id)
@@ -380,6 +379,16 @@ def holds_until(record: SlotsRecord, ended: Job) -> bool:
     return number is not None and number <= last_number(ended.generation)
 
 
+def _stops_queue(slots: Slots, state: WaiterState) -> bool:
+    """Whether no waiter gets a slot for now, because of the state of the first.
+
+    The worker of one that is on its way parks it, and rechecks the queue itself. In a limit of one
+    handler that is paused, all wait for the end of the pause, and keep their places.
+    """
+    is_alone = not slots.concurrency.name
+    return state is WaiterState.ON_ITS_WAY or (state is WaiterState.PAUSED and is_alone)
+
+
 def _records(views: Views) -> Mapping[int, SlotsRecord]:
     return {shard: view.record for shard, view in views.items()}
 
@@ -391,9 +400,8 @@ def _shard_of(waiter: Waiter, records: Mapping[int, SlotsRecord]) -> int | None:
 
 
 def _granted(job: Job, shard: int) -> Mapping[int, int]:
-    """Return by its limit's position the shard of a parked job's slot, if it is not the first."""
-    waits_for = job.waits_for
-    return {int(waits_for.limit): shard} if waits_for is not None and shard else {}
+    """Return by its limit's position the shard of a parked job's slot."""
+    return {int(job.waits_for.limit): shard} if job.waits_for is not None else {}
 
 
 def is_parked_for(limit: JobLimit, job: Job) -> bool:

@@ -30,6 +30,7 @@ from hourhand.domain.jobs.actions import (
     next_action,
 )
 from hourhand.domain.jobs.job import TICK, IndexEntry, Job, Priority
+from hourhand.domain.jobs.pauses import next_look
 from hourhand.domain.ticks.watermark import Place
 from hourhand.ports.job_store import IndexPage, JobStore
 from hourhand.ports.queues import Queues
@@ -50,6 +51,9 @@ calls comes to at full pace, five times. A scheduler that dies then has sent no 
 
 MAX_SETTLES = 1000
 """Failures that are logged at the end of a sweep; what is under way has a bound of its own."""
+
+MAX_LEFT = 100
+"""Jobs of paused handlers that one sweep takes out of the queues of limits: a dozen calls each."""
 
 MAX_PAGES = 100_000
 """Pages of one bucket's shard: fifty million jobs due in one minute. A bound, not a limit."""
@@ -103,6 +107,7 @@ class Sweep:
     _has_unread: bool = field(default=False, init=False)
     _sends_again: bool = field(default=False, init=False)
     _known_rechecks: Rechecks | None = field(default=None, init=False)
+    _left: int = field(default=0, init=False)
 
     def first_pages(
         self, places: Sequence[Place], *, to_peek: bool = False
@@ -310,11 +315,24 @@ class Sweep:
                     case Wake():
                         self.parking.wake(job, TICK)
                     case LeaveQueue():
-                        self.parking.leave_queue(job, TICK)
+                        self._leave_queue(job)
                     case PutOff(until):
                         self.parking.put_off(job, until, TICK)
         except Exception as error:  # noqa: BLE001 - one job must not hold up the others
             self._tell("A job could not be repaired; the next tick tries again.", error, job.id)
+
+    def _leave_queue(self, job: Job) -> None:
+        """Take a job of a paused handler out of the queue of a limit, or only put its entry off.
+
+        It leaves where jobs of other handlers may wait for slots that it holds, so many in a sweep.
+        """
+        if self._left < MAX_LEFT and self._rechecks().limits.may_block_others(job):
+            self._left += 1
+            self.parking.leave_queue(job, TICK)
+            return
+        later = next_look(job, self.judgement.now)
+        if later is not None:
+            self.parking.put_off(job, later, TICK)
 
     @property
     def rechecked_all(self) -> bool:
