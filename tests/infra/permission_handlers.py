@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from hourhand import Concurrency, JobContext, NotRetryable, Rate, Retry, job
+from hourhand import Concurrency, JobContext, NotRetryable, Rate, Retry, RunContext, job
 
 SECONDS_TO_A_HEARTBEAT = 20.0
 
@@ -57,3 +57,13 @@ def answer_at_length(ctx: JobContext, payload: int) -> str:
 @job("take-long")
 def take_long(ctx: JobContext, payload: Any) -> None:
     assert beaten.wait(SECONDS_TO_A_HEARTBEAT)
+
+
+@job("order", durable=True)
+def order(ctx: RunContext) -> Any:
+    ctx.step("item", lambda: "x" * 10_000, compensate=lambda _result, _key: None)
+    ctx.step("object", lambda: "x" * 300_000)
+    ctx.wait_for("approved")
+    callback = ctx.callback("paid")
+    ctx.step("send", str, callback.token)
+    return callback.result()

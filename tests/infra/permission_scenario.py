@@ -27,6 +27,7 @@ def play(cloud: RecordedCloud) -> None:
     lost_and_owed(cloud)
     paused_handlers(cloud)
     limited_handlers(cloud)
+    durable_runs(cloud)
     schedules_and_calendars(cloud)
     shards_in_batches(cloud)
     questions(cloud)
@@ -174,6 +175,27 @@ def limited_handlers(cloud: RecordedCloud) -> None:
     cloud.api("POST", "/v1/limits/keep.1/free", {"job_id": keeper})
     cloud.deliver()
     assert status_of(cloud, blocked) == "DEAD"
+
+
+def durable_runs(cloud: RecordedCloud) -> None:
+    """Runs with results of all sizes that wait; one succeeds, and one fails and is reversed."""
+    ends = {"succeed": {"result": "paid"}, "fail": {"error": {"type": "Refused", "message": "no"}}}
+    runs = {}
+    for end, body in ends.items():
+        runs[end] = run = submit(cloud, "order")
+        cloud.deliver()
+        cloud.api("POST", f"/v1/jobs/{run}/signals/approved", {"payload": "x" * OBJECT_BYTES})
+        cloud.deliver()
+        steps = cloud.api("GET", f"/v1/jobs/{run}/steps")["steps"]
+        token = next(step["result"] for step in steps if step["path"] == "send")
+        cloud.api("POST", f"/v1/callbacks/{token}/heartbeat", {})
+        cloud.api("POST", f"/v1/callbacks/{token}/{end}", body)
+        cloud.minutes(2)
+        cloud.api("GET", f"/v1/jobs/{run}/journal")
+    ended = {end: status_of(cloud, run) for end, run in runs.items()}
+    assert ended == {"succeed": "SUCCEEDED", "fail": "DEAD"}
+    reversals = cloud.api("GET", "/v1/jobs?handler=hourhand.compensation")["jobs"]
+    assert [job["status"] for job in reversals] == ["SUCCEEDED"]
 
 
 def schedules_and_calendars(cloud: RecordedCloud) -> None:
