@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,7 @@ def test_a_run_whose_last_step_never_ended_is_lost() -> None:
 
 
 @pytest.mark.parametrize("change", [{"ended": 5}, {"others": 1}, {"done": 4}])
-def test_ours_alone_is_judged_among_the_peers(change: dict[str, int]) -> None:
+def test_ours_alone_is_judged_among_the_peers(change: dict[str, Any]) -> None:
     other = replace(SURVIVED, name="Celery", ended=0, others=9)
     told = peers.result([SURVIVED, other], {"celery": "5"}, ["DBOS: no figure, for not installed"])
     check(told)
