@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hourhand import NotRetryable, Retry
-from hourhand.domain.durable.calls import RunLost, Suspension, Try, Value
+from hourhand.domain.durable.calls import NOW, RunLost, Suspension, Try, Value
 from hourhand.domain.durable.records import RecordKind, record_key
 from hourhand.domain.errors import (
     Compensated,
@@ -19,11 +19,12 @@ from hourhand.domain.errors import (
     Unavailable,
     WrongState,
 )
-from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.job import Job, JobStatus, Outcome
 from hourhand.domain.jobs.run_times import records_end
 from hourhand.domain.jobs.transitions import keep_journal
 from hourhand.domain.side_items import SideItemUpdate
 from hourhand.handlers.run_context import RunContext
+from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.job_store import Refused
 from hourhand.ports.side_item_store import SideItemWrite
 from hourhand.services.durable import (
@@ -36,6 +37,7 @@ from hourhand.services.durable import (
 from hourhand.services.durable.callbacks import CallbackService
 from hourhand.services.durable.invocation import Invocation
 from hourhand.services.jobs import execution as execution_module
+from hourhand.services.jobs.attempt import HAND_BACK_DELAY
 from hourhand.services.jobs.due import DueJobs
 from hourhand.services.jobs.execution import Disposition
 from hourhand.services.jobs.suspension import suspend_run
@@ -197,6 +199,19 @@ def test_a_run_with_a_flag_and_little_time_left_goes_on_in_another_invocation() 
     assert (world.job("run").status, world.job("run").waits_for) == (JobStatus.PENDING, None)
     world.settle(behave)
     assert world.api.queries.job("run").result_text == '"late"'
+
+
+def test_a_run_whose_step_still_runs_is_due_once_its_process_has_ended() -> None:
+    world = durable_world()
+    world.submit(id="run")
+
+    def overruns(_job: Job, pulse: Pulse) -> Finished:
+        pulse.open_run()
+        return Finished(outcome=Outcome.SUSPENDED, suspension=NOW, still_runs=True)
+
+    world.deliver(overruns)
+    assert world.job("run").status is JobStatus.PENDING
+    assert world.job("run").due_at == world.clock.now() + HAND_BACK_DELAY
 
 
 def test_a_run_that_is_lost_before_its_flag_is_cleared_is_not_replayed_in_place(
