@@ -38,7 +38,7 @@ from hourhand.services.durable.callbacks import CallbackService
 from hourhand.services.durable.invocation import Invocation
 from hourhand.services.jobs import execution as execution_module
 from hourhand.services.jobs.attempt import HAND_BACK_DELAY
-from hourhand.services.jobs.due import DueJobs
+from hourhand.services.jobs.due import DueJobs, make_transition
 from hourhand.services.jobs.execution import Disposition
 from hourhand.services.jobs.suspension import suspend_run
 from tests.crash.test_run_records import PLAIN, UNDONE, Owners, begun, failed
@@ -317,7 +317,6 @@ def test_a_run_that_another_worker_marked_for_the_same_reversal_is_reversed(
         make_transition(jobs, job, build)
         return Refused(jobs.get(job.id))
 
-    make_transition = compensation.make_transition
     monkeypatch.setattr(compensation, "make_transition", marked_by_another)
     reversed_: list[Any] = []
 
