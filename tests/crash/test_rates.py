@@ -172,6 +172,24 @@ def test_a_job_that_another_service_refuses_holds_the_others_back() -> None:
     assert len(starts(world)) == 3
 
 
+def test_a_hold_of_any_length_leaves_a_start_to_later_jobs() -> None:
+    world = limited(Rate(60, per=3600, burst=1))
+    refused = world.submit()
+
+    def refuse_for_a_month(job: Job, pulse: Pulse) -> Finished:
+        wait = timedelta(days=30)
+        return Finished(outcome=Outcome.SNOOZED, retry_after=wait, is_rate_limited=True)
+
+    world.deliver(refuse_for_a_month)
+    later = [world.submit() for _ in range(20)]
+    world.deliver()
+    latest = world.clock.now() + timedelta(days=8)
+    assert all((world.job(job).due_at or world.clock.now()) < latest for job in later)
+    assert {world.job(job).reservation is None for job in later} == {False}
+    assert (world.job(refused).due_at or latest) > latest + timedelta(days=21)
+    assert any("for longer than they can be held" in one for one in world.telemetry.sentences)
+
+
 def test_a_refusal_holds_every_shard_of_a_rate() -> None:
     world = limited(Rate(1000, per=1))
     world.submit(id="one")

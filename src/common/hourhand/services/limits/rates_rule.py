@@ -16,7 +16,7 @@ from hourhand.domain.jobs.transitions import change
 from hourhand.domain.jobs.waiting import Reservation
 from hourhand.domain.limits.declarations import Rate
 from hourhand.domain.limits.rate_writes import Pass
-from hourhand.domain.limits.rates import PAID_FOR
+from hourhand.domain.limits.rates import LONGEST_HOLD, PAID_FOR
 from hourhand.ports.job_store import Applied
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.due import DueJobs
@@ -104,13 +104,23 @@ class RateWaits:
     def hold(self, job: Job, until: datetime) -> None:
         """Let no job start before ``until`` that has the rate limits of ``job``.
 
-        Raises nothing: the outcome of the attempt, which asked for it, must be committed.
+        At most for `LONGEST_HOLD`. Raises nothing: the outcome of the attempt, which asked for it,
+        must be committed.
         """
+        latest = self.limiters.clock.now() + LONGEST_HOLD
+        if until > latest:
+            self.telemetry.warning(
+                "A handler asked to hold the rate limits of its job for longer than they can be "
+                "held. Other jobs of these limits start again before that time.",
+                job_id=job.id,
+                asked_until=until.isoformat(),
+                held_until=latest.isoformat(),
+            )
         ask_optionally(
             self.telemetry,
             "The rate limits of a job could not be held back after a refusal. The jobs that start "
             "meanwhile may be refused, too.",
-            partial(self._hold, job, until),
+            partial(self._hold, job, min(until, latest)),
         )
 
     def _hold(self, job: Job, until: datetime) -> None:
