@@ -138,7 +138,7 @@ def test_handlers_share_a_rate_by_its_name() -> None:
 
 
 def test_of_two_rates_the_slower_decides_and_both_are_kept() -> None:
-    world = paced(Rate(60, per=60, burst=1), Rate(6, per=60, burst=1), count=4)
+    world = paced(Rate(60, per=60, burst=1), Rate(6, per=60, burst=1, name="slow"), count=4)
     pass_time(world, 45)
     assert len(starts(world)) == 4
     assert most_in(starts(world), 10 * SECOND) == 1
@@ -245,7 +245,7 @@ def test_under_a_lower_number_a_job_counts_for_one_period_at_most() -> None:
 
 
 def test_the_payload_is_read_once_for_a_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = limited(TOKENS, Rate(600, per=60, cost="payload.tokens"), Concurrency(3))
+    world = limited(TOKENS, Rate(600, per=60, cost="payload.tokens", name="b"), Concurrency(3))
     world.submit(id="job-0", payload={"tokens": 2, "text": "x" * 1_000})
     read: list[str] = []
     whole = PayloadStore.read
