@@ -25,7 +25,7 @@ from hourhand.ports.side_item_store import SideItemWrite
 from hourhand.services.jobs.execution import Disposition
 from hourhand.services.jobs.payload_store import PayloadStore
 from hourhand.services.limits.rate_limiters import MAX_RACES, RateLimiters
-from hourhand.services.limits.rates_rule import COST_TOO_HIGH, TOO_LONG
+from hourhand.services.limits.rates_rule import TOO_LONG
 from hourhand.testing import Faults
 from tests.world.limits import holders, limited, while_one_runs
 from tests.world.runs import fail, succeed
@@ -204,35 +204,23 @@ def test_a_payload_that_costs_more_than_a_period_has_is_refused() -> None:
 
 
 @pytest.mark.parametrize("jobs_before", [0, 5], ids=["start", "reserve"])
-def test_a_stored_job_that_costs_more_than_a_period_has_ends_dead(jobs_before: int) -> None:
+def test_a_stored_job_that_costs_more_than_a_period_has_counts_for_one(jobs_before: int) -> None:
     world = World()
-    world.submit(id="job-0", payload={"tokens": 61}, delay_seconds=1)
+    world.submit(id="job-0", payload={"tokens": 6_000}, delay_seconds=1)
     world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet", limits=(TOKENS,)))
     worker = world.process().worker
     for _ in range(jobs_before):
         world.submit(payload={"tokens": 3})
-    for delivery in world.receive():
-        world.handle(delivery, succeed, worker)
-    world.advance(1)
-    for delivery in world.receive():
-        world.handle(delivery, succeed, worker)
+    pass_time(world, 30, by=worker)
     job = world.job("job-0")
-    assert job.status is JobStatus.DEAD
-    assert (job.last_failure or "").startswith(COST_TOO_HIGH)
-    assert "job-0" not in [run.job.id for run in world.runs]
-
-
-def test_a_job_that_comes_back_and_costs_more_by_then_ends_dead() -> None:
-    world = paced(TOKENS, count=2, payload={"tokens": 60})
-    world.deliver()
-    reservation = world.job("job-1").reservation
-    assert reservation is not None
-    lower = Rate(50, per=60, burst=4, cost="payload.tokens")
-    world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet", limits=(lower,)))
-    world.advance_to(reservation.at)
-    for delivery in world.receive():
-        world.handle(delivery, succeed, world.process().worker)
-    assert world.job("job-1").status is JobStatus.DEAD
+    assert job.status is JobStatus.SUCCEEDED
+    told = next(line for line in world.telemetry.warnings if "costs more" in line.sentence)
+    assert told.fields["count"] == 60
+    # The next one starts a period later, less the burst.
+    world.submit(id="next", payload={"tokens": 1})
+    pass_time(world, 70, by=worker)
+    begun = {run.job.id: run.started_at for run in world.runs}
+    assert begun["next"] - begun["job-0"] >= timedelta(seconds=56)
 
 
 def test_under_a_lower_number_a_job_counts_for_one_period_at_most() -> None:
@@ -318,7 +306,9 @@ def test_a_job_that_lost_every_race_waits_for_a_drawn_time(
     monkeypatch.setattr(MemoryRandomness, "fraction", lambda _: fraction)
     world = World()
     overrides = world.api.limits.overrides
-    limiters = RateLimiters(world.side_items, world.clock, MemoryRandomness(), overrides)
+    limiters = RateLimiters(
+        world.side_items, world.clock, MemoryRandomness(), overrides, world.telemetry
+    )
     assert limiters.ask_again() == waits * SECOND
 
 
@@ -341,7 +331,9 @@ def test_after_a_reset_jobs_start_at_the_rate_and_those_that_have_a_time_keep_it
         divides=False,
     )
     overrides = world.api.limits.overrides
-    limiters = RateLimiters(world.side_items, world.clock, MemoryRandomness(), overrides)
+    limiters = RateLimiters(
+        world.side_items, world.clock, MemoryRandomness(), overrides, world.telemetry
+    )
     assert isinstance(limit.limit, Rate)
     assert limiters.reset(limit, limit.limit)
     assert not limiters.reset(limit, limit.limit)

@@ -23,7 +23,6 @@ from hourhand.services.jobs.due import DueJobs
 from hourhand.services.jobs.execution import Candidate, Deferred
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.rate_limiters import (
-    CostTooHigh,
     Crowded,
     Given,
     Limiter,
@@ -34,9 +33,6 @@ from hourhand.services.optional import ask_optionally
 
 TOO_LONG = "RateLimitTooLong"
 """The error of a job whose start time would be more than 30 days away."""
-
-COST_TOO_HIGH = "RateLimitCostTooHigh"
-"""The error of a job that counts for more starts than its rate has in a period."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +68,6 @@ class RateWaits:
                 given.append((limiter, self.limiters.reserve(limiter, job)))
             except TooFar:
                 return self.end_too_far(candidate, job, limiter)
-            except CostTooHigh as error:
-                end_too_high(candidate, error)
-                return None
             except Crowded:
                 return self.ask_again()
         return self.move(job, given)
@@ -142,11 +135,6 @@ class RateWaits:
         return None
 
 
-def end_too_high(candidate: Candidate, error: CostTooHigh) -> None:
-    """End a job DEAD that counts for more starts than any period has, instead of starting it."""
-    candidate.error = ErrorInfo(type=COST_TOO_HIGH, message=str(error), retryable=False)
-
-
 @dataclass(frozen=True, slots=True)
 class LineRule:
     """Implements the `StartRule` of the lines: comes before the rule of slots."""
@@ -184,9 +172,6 @@ class GateRule:
             return self._come_back(job, job.reservation, limiters)
         except Crowded:
             return self.waits.ask_again()
-        except CostTooHigh as error:
-            end_too_high(candidate, error)
-            return None
 
     def _start(
         self, candidate: Candidate, job: Job, limiters: Sequence[Limiter]
