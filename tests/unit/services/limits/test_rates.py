@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -15,8 +16,9 @@ from hourhand.domain.jobs.job import Content, EventKind, Job, JobStatus, Outcome
 from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
 from hourhand.domain.limits.job_limits import JobLimit
 from hourhand.domain.limits.overrides import LimitChanges
-from hourhand.domain.limits.rates import LONGEST_WAIT
-from hourhand.domain.side_items import SideItemUpdate
+from hourhand.domain.limits.rate_writes import hold_write
+from hourhand.domain.limits.rates import LONGEST_WAIT, LimiterState, rate_shards
+from hourhand.domain.side_items import SideItemUpdate, SideKey
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START, MemoryHandlerDirectory, MemoryRandomness
 from hourhand.ports.handler_directory import HandlerInfo
@@ -24,6 +26,7 @@ from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.side_item_store import SideItemWrite
 from hourhand.services.jobs.execution import Disposition
 from hourhand.services.jobs.payload_store import PayloadStore
+from hourhand.services.limits import rate_limiters
 from hourhand.services.limits.rate_limiters import MAX_RACES, RateLimiters
 from hourhand.services.limits.rates_rule import TOO_LONG
 from hourhand.testing import Faults
@@ -562,6 +565,36 @@ def test_a_hold_is_kept_while_other_jobs_start_again_and_again() -> None:
     assert len(starts(world)) == begun
     pass_time(world, 20)
     assert len(starts(world)) == begun + 2
+
+
+def test_of_many_refusals_at_once_one_writes_each_shard(monkeypatch: pytest.MonkeyPatch) -> None:
+    rate = Rate(1000, per=1)
+    world = limited(rate)
+    for number in range(5):
+        world.submit(id=f"job-{number}")
+    held = Counter[str]()
+
+    def refuse(job: Job, pulse: Pulse) -> Finished:
+        world.advance(0.1)
+        wait = timedelta(seconds=20)
+        return Finished(outcome=Outcome.SNOOZED, retry_after=wait, is_rate_limited=True)
+
+    def counted(key: SideKey, state: LimiterState, **how: datetime) -> SideItemUpdate | None:
+        update = hold_write(key, state, **how)
+        held[key.partition] += update is not None
+        return update
+
+    monkeypatch.setattr(rate_limiters, "hold_write", counted)
+    world.advance(0.1)
+    deliveries = world.receive()
+
+    def together(job: Job, pulse: Pulse) -> Finished:
+        if deliveries:
+            world.handle(deliveries.pop(), together)
+        return refuse(job, pulse)
+
+    world.handle(deliveries.pop(), together)
+    assert sorted(held.values()) == [1] * rate_shards(rate)
 
 
 def test_a_longer_hold_that_comes_first_stands() -> None:

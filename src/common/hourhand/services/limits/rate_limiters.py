@@ -42,7 +42,7 @@ from hourhand.domain.limits.rates import (
 )
 from hourhand.domain.limits.windows import Windows
 from hourhand.domain.side_items import SideItemUpdate, SideKey
-from hourhand.domain.times import from_ms
+from hourhand.domain.times import from_ms, to_ms
 from hourhand.ports.clock import Clock
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.side_item_store import SideItemStore
@@ -168,6 +168,8 @@ class RateLimiters:
     def hold(self, limit: JobLimit, rate: Rate, until: datetime) -> None:
         """Let no job of the limit's key start before ``until``. Raises `Crowded`."""
         rate = self._present(limit, rate)
+        # Whole seconds: of many refusals at once, the first writes and the others only read.
+        until = from_ms(-(-to_ms(until) // 1_000) * 1_000)
         # The gate lets jobs start a burst before it: so much further it must move.
         held = until + timedelta(microseconds=pace_of(rate).tolerance_us) + EARLY_START
         for shard in range(rate_shards(rate)):
