@@ -324,3 +324,25 @@ def test_a_retiming_starts_no_more_jobs_than_the_rate_allows(
     assert len(starts(world)) == 24
     # The reset itself lets one job start at once.
     assert min(gaps(world)[2:]) >= 4.9
+
+
+def test_a_retiming_moves_each_job_once_in_however_many_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(retimes, "MAX_JOBS_A_CALL", 3)
+    world = limited(Rate(60, per=3600, burst=1))
+    for _ in range(10):
+        world.submit()
+        world.deliver()
+    world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=30), "operator")
+    world.advance(31)
+    moved, cursor = 0, None
+    for _ in range(20):
+        done = world.api.limits.retime("greet.1", None, cursor, actor="caller")
+        moved, cursor = moved + done.changed, done.next_cursor
+        world.advance(1)
+        if cursor is None:
+            break
+    assert (moved, cursor) == (9, None)
+    times = sorted(job.reservation.at for job in world.unfinished() if job.reservation)
+    assert {later - sooner for sooner, later in pairwise(times)} == {timedelta(minutes=2)}
