@@ -336,7 +336,8 @@ def test_a_retiming_moves_each_job_once_in_however_many_calls(
         world.deliver()
     world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=30), "operator")
     world.advance(31)
-    moved, cursor = 0, None
+    moved = 0
+    cursor: str | None = None
     for _ in range(20):
         done = world.api.limits.retime("greet.1", None, cursor, actor="caller")
         moved, cursor = moved + done.changed, done.next_cursor
