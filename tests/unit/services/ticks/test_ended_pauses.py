@@ -67,7 +67,7 @@ def test_a_tick_that_cannot_settle_pauses_goes_on(world: World) -> None:
 
 
 def tick_with_time_for(questions: int) -> tuple[bool, bool]:
-    """End a pause; tick while that may go on so often; say if it completed and settled the pause."""
+    """End a pause; tick while that may go on so often; say if it completed and settled it."""
     world = World()
     world.pause_handler()
     world.resume_handler()
