@@ -9,7 +9,7 @@ from functools import partial
 
 from hourhand.domain.errors import HourhandError, Unavailable
 from hourhand.domain.ids import listing_tie
-from hourhand.domain.jobs.job import IndexEntry, Job
+from hourhand.domain.jobs.job import EventKind, IndexEntry, Job
 from hourhand.domain.jobs.transitions import change
 from hourhand.domain.jobs.waiting import Reservation
 from hourhand.domain.limits.declarations import Rate
@@ -178,7 +178,9 @@ class Retimes:
         reservation = job.reservation
         if reservation is None or not job.status.is_waiting or job.waits_for is not None:
             return
-        is_new = job.history[-1].at >= began_at
+        last = job.history[-1]
+        # On a clock that stands still, all of it happens at one instant.
+        is_new = last.at > began_at or (last.at == began_at and last.kind is EventKind.CHANGED)
         if is_new or reservation.at <= self.limiters.clock.now() + EARLY_START:
             return
         try:
