@@ -12,6 +12,8 @@ import pytest
 from hourhand.domain.jobs.job import Job, JobStatus, Outcome
 from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.domain.limits.overrides import LimitChanges
+from hourhand.memory import MemoryHandlerDirectory
+from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Delivery
 from hourhand.testing import Faults
@@ -172,6 +174,24 @@ def test_a_job_that_another_service_refuses_holds_the_others_back() -> None:
     assert len(starts(world)) == 3
 
 
+def test_a_hold_of_any_length_leaves_a_start_to_later_jobs() -> None:
+    world = limited(Rate(60, per=3600, burst=1))
+    refused = world.submit()
+
+    def refuse_for_a_month(job: Job, pulse: Pulse) -> Finished:
+        wait = timedelta(days=30)
+        return Finished(outcome=Outcome.SNOOZED, retry_after=wait, is_rate_limited=True)
+
+    world.deliver(refuse_for_a_month)
+    later = [world.submit() for _ in range(20)]
+    world.deliver()
+    latest = world.clock.now() + timedelta(days=8)
+    assert all((world.job(job).due_at or world.clock.now()) < latest for job in later)
+    assert {world.job(job).reservation is None for job in later} == {False}
+    assert (world.job(refused).due_at or latest) > latest + timedelta(days=21)
+    assert any("for longer than they can be held" in one for one in world.telemetry.sentences)
+
+
 def test_a_refusal_holds_every_shard_of_a_rate() -> None:
     world = limited(Rate(1000, per=1))
     world.submit(id="one")
@@ -182,6 +202,21 @@ def test_a_refusal_holds_every_shard_of_a_rate() -> None:
     assert len(starts(world)) == 1
     deliver_for(world, 10)
     assert len(starts(world)) == 42
+
+
+def test_a_deployment_that_lowers_the_count_below_a_cost_loses_no_job() -> None:
+    world = limited(Rate(60, per=60, burst=1, cost="payload.tokens"))
+    for _ in range(3):
+        world.submit(payload={"tokens": 60})
+    world.deliver()
+    lower = Rate(10, per=60, burst=1, cost="payload.tokens")
+    world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet", limits=(lower,)))
+    worker = world.process().worker
+    for _ in range(300):
+        world.deliver(by=worker)
+        world.advance(0.5)
+    assert {job.status for job in world.store.jobs().values()} == {JobStatus.SUCCEEDED}
+    assert min(gaps(world)) >= 57
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,10 @@ EARLY_START = timedelta(seconds=2)
 LONGEST_WAIT = timedelta(days=30)
 """A start time beyond this ends the job DEAD, with the error ``RateLimitTooLong``."""
 
+LONGEST_HOLD = timedelta(days=7)
+"""`RateLimited` holds a rate no longer: the jobs that come meanwhile must find a start within the
+longest wait, behind the hold."""
+
 PAID_FOR = timedelta(seconds=5)
 """A job that paid the gate starts without another write up to so long after its time."""
 

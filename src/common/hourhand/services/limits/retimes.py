@@ -24,7 +24,6 @@ from hourhand.services.jobs.bulk import BulkFailure, BulkResult
 from hourhand.services.jobs.due import DueJobs
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.rate_limiters import (
-    CostTooHigh,
     Crowded,
     Limiter,
     RateLimiters,
@@ -201,7 +200,7 @@ class Retimes:
         """
         try:
             at = self.limiters.reserve(limiter, job).at
-        except (TooFar, CostTooHigh):
+        except TooFar:
             # It keeps its time, at which its worker decides.
             return False
         except Crowded as error:
