@@ -352,8 +352,8 @@ def test_a_dead_job_keeps_its_slot_until_it_is_redriven_to_success() -> None:
     assert world.job(second).status is JobStatus.SUCCEEDED
 
 
-@pytest.mark.parametrize("size", [1, 3, 21])
-def test_the_slot_of_a_dead_job_is_freed_on_request(size: int) -> None:
+def behind_dead_jobs(size: int) -> tuple[World, Job]:
+    """Return a world whose slots DEAD jobs keep, ``dead-0`` and so on, and the job that waits."""
     world = limited(Concurrency(size, holds="success"))
     for number in range(size):
         world.submit(id=f"dead-{number}", retry={"max_attempts": 1})
@@ -361,6 +361,12 @@ def test_the_slot_of_a_dead_job_is_freed_on_request(size: int) -> None:
     late = world.submit(id="late")
     world.deliver()
     assert world.job(late).waits_for is not None
+    return world, late
+
+
+@pytest.mark.parametrize("size", [1, 3, 21])
+def test_the_slot_of_a_dead_job_is_freed_on_request(size: int) -> None:
+    world, late = behind_dead_jobs(size)
     for _ in range(2):
         shown = service(world).free("greet.1", "dead-0", "caller")
         assert shown.running == size
@@ -375,13 +381,7 @@ def test_the_slot_of_a_dead_job_is_freed_on_request(size: int) -> None:
 
 @pytest.mark.parametrize("size", [1, 3, 21])
 def test_a_job_that_is_discarded_gives_its_slot_to_the_next(size: int) -> None:
-    world = limited(Concurrency(size, holds="success"))
-    for number in range(size):
-        world.submit(id=f"dead-{number}", retry={"max_attempts": 1})
-    world.deliver(fail)
-    late = world.submit(id="late")
-    world.deliver()
-    assert world.job(late).waits_for is not None
+    world, late = behind_dead_jobs(size)
     world.api.operations.discard("dead-0", actor="caller")
     world.deliver()
     assert world.job(late).status is JobStatus.SUCCEEDED

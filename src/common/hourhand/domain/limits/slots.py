@@ -53,7 +53,7 @@ def next_generation_number(generation: int) -> int:
 
 
 def has_begun(job: Job) -> bool:
-    """Whether an attempt of the job's present round has begun."""
+    """Whether the job was started since it was submitted, or last redriven."""
     return job.lateness_ms is not None
 
 

@@ -63,8 +63,8 @@ GRANTED_AT_ONCE = 1_000
 """Waiting jobs that a change grants before it is answered; the sweep grants the others."""
 
 _OWN_SEQUENCES = 2**32
-"""Events that change no number have no revision: above it, a digest tells those of one instant
-apart."""
+"""Events that change no number have no revision. They get numbers above all revisions, from a
+digest, so that two of one instant differ."""
 
 GRANT_SECONDS = 15.0
 """A change must be answered before API Gateway's 30 seconds are over."""

@@ -9,7 +9,7 @@ from functools import partial
 
 from hourhand.domain.errors import HourhandError, Unavailable
 from hourhand.domain.ids import listing_tie
-from hourhand.domain.jobs.job import IndexEntry, Job
+from hourhand.domain.jobs.job import EventKind, IndexEntry, Job
 from hourhand.domain.jobs.transitions import change
 from hourhand.domain.jobs.waiting import Reservation
 from hourhand.domain.limits.declarations import Rate
@@ -84,8 +84,8 @@ class Retimes:
     """Moves waiting jobs to new start times, in the order of those that they have.
 
     It begins the line of the rate anew and reserves for one job after the other, as their workers
-    do. The gate counts real starts alone, so a call that ends half-way harms nothing: the other
-    jobs come back at the times that they had.
+    do. After a call that is not continued, the other jobs come back at the times that they had, and
+    pass the gate: also those that had passed it before it was reset. So the rate is kept.
     """
 
     jobs: JobStore
@@ -176,7 +176,9 @@ class Retimes:
         reservation = job.reservation
         if reservation is None or not job.status.is_waiting or job.waits_for is not None:
             return
-        is_new = job.history[-1].at >= began_at
+        last = job.history[-1]
+        # On a clock that stands still, all of it happens at one instant.
+        is_new = last.at > began_at or (last.at == began_at and last.kind is EventKind.CHANGED)
         if is_new or reservation.at <= self.limiters.clock.now() + EARLY_START:
             return
         try:
