@@ -16,6 +16,7 @@ from hourhand.memory import MemoryHandlerDirectory
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Delivery
+from hourhand.services.limits import retimes
 from hourhand.testing import Faults
 from tests.world.limits import holders, limited
 from tests.world.runs import HandlerKilled, fail, kill_process, succeed
@@ -297,3 +298,52 @@ def test_a_worker_that_died_after_its_handler_reserved_a_start_exceeds_nothing()
         world.advance(0.5)
     assert world.job("two").status is JobStatus.SUCCEEDED
     assert (calls[1] - calls[0]).total_seconds() >= 9.9
+
+
+@pytest.mark.parametrize("moved", [1_000, 3], ids=["whole", "broken off"])
+def test_a_retiming_starts_no_more_jobs_than_the_rate_allows(
+    monkeypatch: pytest.MonkeyPatch, moved: int
+) -> None:
+    monkeypatch.setattr(retimes, "MAX_JOBS_A_CALL", moved)
+    world = limited(Rate(6, per=60, burst=1))
+    for _ in range(16):
+        world.submit()
+    world.deliver()
+    # The workers were away: all come back late together, and pass the gate for later times.
+    world.advance(160)
+    world.deliver()
+    paid = [job for job in world.unfinished() if job.reservation and job.reservation.paid]
+    assert len(paid) > 10
+    world.advance(1)
+    done = world.api.limits.retime("greet.1", None, None, actor="caller")
+    assert (done.next_cursor is None) is (moved == 1_000)
+    # They get the places in the line that the jobs had which were not moved.
+    for _ in range(8):
+        world.submit()
+    deliver_for(world, 260)
+    assert len(starts(world)) == 24
+    # The reset itself lets one job start at once.
+    assert min(gaps(world)[2:]) >= 4.9
+
+
+def test_a_retiming_moves_each_job_once_in_however_many_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(retimes, "MAX_JOBS_A_CALL", 3)
+    world = limited(Rate(60, per=3600, burst=1))
+    for _ in range(10):
+        world.submit()
+        world.deliver()
+    world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=30), "operator")
+    world.advance(31)
+    moved = 0
+    cursor: str | None = None
+    for _ in range(20):
+        done = world.api.limits.retime("greet.1", None, cursor, actor="caller")
+        moved, cursor = moved + done.changed, done.next_cursor
+        world.advance(1)
+        if cursor is None:
+            break
+    assert (moved, cursor) == (9, None)
+    times = sorted(job.reservation.at for job in world.unfinished() if job.reservation)
+    assert {later - sooner for sooner, later in pairwise(times)} == {timedelta(minutes=2)}

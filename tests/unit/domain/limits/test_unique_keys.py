@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -49,7 +50,8 @@ def test_a_wrong_option_is_named(options: dict[str, Any], field: str) -> None:
 
 
 def test_the_text_for_a_wrong_key_names_it_once() -> None:
-    for declare in (Unique, partial(Debounce, wait=1)):
+    declared: list[Callable[..., object]] = [Unique, partial(Debounce, wait=1)]
+    for declare in declared:
         with pytest.raises((InvalidUnique, InvalidDebounce)) as refused:
             declare("paylod.day")
         [problem] = refused.value.errors

@@ -67,7 +67,8 @@ def pace_of(rate: Rate) -> Pace:
 class LimiterState:
     """A rate limiter state as it was read; ``None``: never moved.
 
-    ``reset_from``: the farthest time at which the line or the gate stood when it was reset.
+    ``reset_from``: the farthest time at which the line or the gate stood when it was reset, at
+    ``reset_at``.
     ``starts``: the last real starts, of a sliding window. ``window``: the number of a fixed window,
     and how many jobs started in it.
     """
@@ -75,6 +76,7 @@ class LimiterState:
     line: int | None = None
     gate: int | None = None
     reset_from: int | None = None
+    reset_at: int | None = None
     starts: tuple[int, ...] = ()
     window: int | None = None
     window_starts: int = 0

@@ -188,6 +188,11 @@ class RateLimiters:
         write = partial(reset_write, pace=pace_of(self._present(limit, rate)), lead=lead)
         return sum(self._move(key, write) for key in self._keys(limit, rate)) > 0
 
+    def was_reset(self, limiter: Limiter, since: datetime) -> bool:
+        """Whether the state was reset since a job passed its gate: that start is not counted."""
+        reset_at = read_state(self.side_items.read_item(limiter.key)).reset_at
+        return reset_at is not None and reset_at >= to_ms(since) * 1_000
+
     def _present(self, limit: JobLimit, rate: Rate) -> Rate:
         return rate.with_count(self.overrides.max_of(limit, rate.count))
 

@@ -195,9 +195,11 @@ class GateRule:
         """Let a job pass the gates that came back at its time, or send it back once more."""
         now = self.waits.limiters.clock.now()
         is_paid = now <= reservation.at + PAID_FOR
+        paid_at = job.history[-1].at
         given: list[tuple[Limiter, Given]] = []
         for limiter in limiters:
-            if is_paid and limiter.limit.position in reservation.paid:
+            has_paid = is_paid and limiter.limit.position in reservation.paid
+            if has_paid and not self.waits.limiters.was_reset(limiter, paid_at):
                 given.append((limiter, Given(Pass.GATE, reservation.at)))
                 continue
             got = self.waits.limiters.pass_gate(limiter, job)

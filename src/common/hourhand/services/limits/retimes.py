@@ -85,8 +85,7 @@ class Retimes:
 
     It begins the line of the rate anew and reserves for one job after the other, as their workers
     do. After a call that is not continued, the other jobs come back at the times that they had, and
-    those that had passed the gate start beside the ones that were moved: above the rate, until the
-    retiming goes on or is repeated.
+    pass the gate: also those that had passed it before it was reset. So the rate is kept.
     """
 
     jobs: JobStore
