@@ -87,11 +87,11 @@ def unpark(
 
 
 def _marked(now: datetime, before: datetime | None) -> datetime:
-    """Return ``now``, or a moment later if the write expects this very time.
+    """Return ``now``, or a moment earlier if the write expects this very time.
 
     So what it sets differs from what it expects, and a late copy of it is refused.
     """
-    return now + MILLISECOND if now == before else now
+    return now - MILLISECOND if now == before else now
 
 
 def _noted(slot_shards: bytes | None) -> Mapping[str, Any]:
