@@ -9,7 +9,7 @@ from functools import partial
 
 from hourhand.domain.errors import HourhandError, Unavailable
 from hourhand.domain.ids import listing_tie
-from hourhand.domain.jobs.job import EventKind, IndexEntry, Job
+from hourhand.domain.jobs.job import IndexEntry, Job
 from hourhand.domain.jobs.transitions import change
 from hourhand.domain.jobs.waiting import Reservation
 from hourhand.domain.limits.declarations import Rate
@@ -178,7 +178,7 @@ class Retimes:
             return
         last = job.history[-1]
         # On a clock that stands still, all of it happens at one instant.
-        is_new = last.at > began_at or (last.at == began_at and last.kind is EventKind.CHANGED)
+        is_new = last.at > began_at or (last.at == began_at and last.actor == actor)
         if is_new or reservation.at <= self.limiters.clock.now() + EARLY_START:
             return
         try:
