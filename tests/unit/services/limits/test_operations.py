@@ -49,8 +49,8 @@ def test_a_limit_without_keys_shows_its_holders_and_waiters() -> None:
         shown = service(world).show("greet.1")
         assert (shown.max, shown.running, shown.waiting) == (1, 1, 2)
         assert shown.holders == (JobOfLimit("first", START),)
-        # A park at the instant of the submission is marked by a later time.
-        since = START + timedelta(milliseconds=1)
+        # A park at the instant of the submission is marked by an earlier time.
+        since = START - timedelta(milliseconds=1)
         assert shown.waiters == (JobOfLimit("second", since), JobOfLimit("third", since))
         assert shown.oldest_waiting_at == since
         [listed] = service(world).list(None, 10)[0]

@@ -19,8 +19,8 @@ from tests.world.limits import limited
 from tests.world.runs import succeed
 from tests.world.world import World
 
-PARKED_AT = START + timedelta(milliseconds=1)
-"""A park at the instant of the submission is marked by a later time."""
+PARKED_AT = START - timedelta(milliseconds=1)
+"""A park at the instant of the submission is marked by an earlier time."""
 
 
 def shown(world: World, job_id: str) -> list[Waiting | None]:
