@@ -200,6 +200,8 @@ SLOT_RATE = replace(
     about="two jobs of a limit of three, of which one may start in ten seconds",
     declared=(SLOW, Concurrency(3)),
     deliveries=3,
+    # A worker that stands still after the gate starts its job late, as every rate's does.
+    rests=True,
     limits=CRASH,
 )
 

@@ -9,7 +9,7 @@ import pytest
 from tests.browser.harness import Cloud, Guard
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Locator, Page, Route
 
 SUBMIT = "/console/submit?handler=send-invoice"
 
@@ -224,6 +224,24 @@ def test_a_second_job_of_a_unique_key_is_the_first_one(page: Page, cloud: Cloud)
     page.wait_for_url(f"**/console/jobs/{first}")
     page.get_by_role("status").get_by_text("No new job was created").wait_for()
     cloud.ask("POST", f"/jobs/{first}/cancel")
+
+
+def test_what_is_typed_while_the_handler_is_read_is_kept(page: Page) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/handlers/greet", hold)
+    with page.expect_request("**/handlers/greet"):
+        page.goto("/console/submit?handler=greet")
+    editor = page.get_by_label("Payload (JSON)")
+    editor.fill('{"day": ')
+    with page.expect_response("**/handlers/greet"):
+        held[0].continue_()
+    page.get_by_text("Submit job").hover()
+    page.keyboard.insert_text('"monday"}')
+    assert editor.input_value() == '{"day": "monday"}'
 
 
 def test_every_option_of_a_unique_job_is_sent(page: Page, guard: Guard) -> None:

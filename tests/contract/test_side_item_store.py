@@ -238,9 +238,7 @@ def hand_off(key: SideKey, job_id: str, generation: int, waiter: str) -> SideIte
 def test_no_job_takes_a_slot_of_a_full_record_or_of_a_newer_generation(
     side_item_store: SideItemStore,
 ) -> None:
-    key = slots_key()
-    assert not side_item_store.write_item(take(key, "a", 1, most=1)).is_applied
-    put(side_item_store, key, h={"a": number(2)})
+    key = put(side_item_store, slots_key(), h={"a": number(2)}).key
     for refused in (take(key, "b", 1, most=1), take(key, "a", 1, most=1)):
         assert not side_item_store.write_item(refused).is_applied
     assert side_item_store.write_item(take(key, "a", 3, most=1)).is_applied
@@ -248,6 +246,7 @@ def test_no_job_takes_a_slot_of_a_full_record_or_of_a_newer_generation(
     item = side_item_store.read_item(key)
     assert item is not None
     assert item.numbers("h") == {"a": number(3, 7), "b": number(1, 7)}
+    assert not side_item_store.write_item(take(slots_key(), "a", 1, most=1)).is_applied
 
 
 def test_a_slot_is_handed_off_in_one_write_by_its_own_generation(

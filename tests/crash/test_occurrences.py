@@ -127,6 +127,38 @@ def test_a_job_that_waits_for_a_slot_when_its_schedule_is_paused_does_not_run() 
     assert not waiting_in(world)
 
 
+def test_a_pause_of_the_handler_leaves_one_buffered_run_of_its_schedule() -> None:
+    world = World()
+    put_schedule(world)
+    put_occurrence(world, 0, "buffer_one")
+    (delivery,) = world.receive()
+
+    def run_beside_a_pause(job: Job, pulse: Pulse) -> Finished:
+        def pass_minutes(count: int) -> None:
+            for _ in range(4 * count):
+                world.advance(15)
+                pulse.beat(None)
+                world.tick()
+                world.deliver()
+
+        put_occurrence(world, 1, "buffer_one")
+        world.deliver()
+        world.pause_handler()
+        pass_minutes(2)
+        put_occurrence(world, 2, "buffer_one")
+        pass_minutes(1)
+        assert world.job(job_id_of(2)).status.is_waiting
+        world.resume_handler()
+        pass_minutes(2)
+        return succeed(job, pulse)
+
+    world.handle(delivery, run_beside_a_pause)
+    world.settle()
+    assert [run.job.id for run in world.runs] == [job_id_of(0), job_id_of(1)]
+    assert reason_of(world.job(job_id_of(2))) == "buffer full"
+    assert not waiting_in(world)
+
+
 def _by_us(job: Job) -> bool:
     """Whether it never began, and was cancelled by a worker and not by people."""
     last = job.history[-1]

@@ -288,8 +288,9 @@ def test_a_park_on_a_full_record_drops_no_event_of_another(world: World) -> None
     job = world.submit()
     worn(world)
     world.pause_handler()
+    *_, newest = world.receive()
     faults = Faults().interrupt("jobs.transition", lambda: refile(world, job.id))
-    world.deliver(by=world.process(faults).worker)
+    assert world.handle(newest, by=world.process(faults).worker) is Disposition.DONE
     kinds = [event.kind for event in world.job(job).history]
     assert kinds[-2:] == [EventKind.REFILED, EventKind.PARKED]
 

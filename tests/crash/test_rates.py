@@ -12,8 +12,11 @@ import pytest
 from hourhand.domain.jobs.job import Job, JobStatus, Outcome
 from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.domain.limits.overrides import LimitChanges
+from hourhand.memory import MemoryHandlerDirectory
+from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Delivery
+from hourhand.services.limits import retimes
 from hourhand.testing import Faults
 from tests.world.limits import holders, limited
 from tests.world.runs import HandlerKilled, fail, kill_process, succeed
@@ -172,6 +175,24 @@ def test_a_job_that_another_service_refuses_holds_the_others_back() -> None:
     assert len(starts(world)) == 3
 
 
+def test_a_hold_of_any_length_leaves_a_start_to_later_jobs() -> None:
+    world = limited(Rate(60, per=3600, burst=1))
+    refused = world.submit()
+
+    def refuse_for_a_month(job: Job, pulse: Pulse) -> Finished:
+        wait = timedelta(days=30)
+        return Finished(outcome=Outcome.SNOOZED, retry_after=wait, is_rate_limited=True)
+
+    world.deliver(refuse_for_a_month)
+    later = [world.submit() for _ in range(20)]
+    world.deliver()
+    latest = world.clock.now() + timedelta(days=8)
+    assert all((world.job(job).due_at or world.clock.now()) < latest for job in later)
+    assert {world.job(job).reservation is None for job in later} == {False}
+    assert (world.job(refused).due_at or latest) > latest + timedelta(days=21)
+    assert any("for longer than they can be held" in one for one in world.telemetry.sentences)
+
+
 def test_a_refusal_holds_every_shard_of_a_rate() -> None:
     world = limited(Rate(1000, per=1))
     world.submit(id="one")
@@ -182,6 +203,21 @@ def test_a_refusal_holds_every_shard_of_a_rate() -> None:
     assert len(starts(world)) == 1
     deliver_for(world, 10)
     assert len(starts(world)) == 42
+
+
+def test_a_deployment_that_lowers_the_count_below_a_cost_loses_no_job() -> None:
+    world = limited(Rate(60, per=60, burst=1, cost="payload.tokens"))
+    for _ in range(3):
+        world.submit(payload={"tokens": 60})
+    world.deliver()
+    lower = Rate(10, per=60, burst=1, cost="payload.tokens")
+    world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet", limits=(lower,)))
+    worker = world.process().worker
+    for _ in range(300):
+        world.deliver(by=worker)
+        world.advance(0.5)
+    assert {job.status for job in world.store.jobs().values()} == {JobStatus.SUCCEEDED}
+    assert min(gaps(world)) >= 57
 
 
 @pytest.mark.parametrize(
@@ -262,3 +298,52 @@ def test_a_worker_that_died_after_its_handler_reserved_a_start_exceeds_nothing()
         world.advance(0.5)
     assert world.job("two").status is JobStatus.SUCCEEDED
     assert (calls[1] - calls[0]).total_seconds() >= 9.9
+
+
+@pytest.mark.parametrize("moved", [1_000, 3], ids=["whole", "broken off"])
+def test_a_retiming_starts_no_more_jobs_than_the_rate_allows(
+    monkeypatch: pytest.MonkeyPatch, moved: int
+) -> None:
+    monkeypatch.setattr(retimes, "MAX_JOBS_A_CALL", moved)
+    world = limited(Rate(6, per=60, burst=1))
+    for _ in range(16):
+        world.submit()
+    world.deliver()
+    # The workers were away: all come back late together, and pass the gate for later times.
+    world.advance(160)
+    world.deliver()
+    paid = [job for job in world.unfinished() if job.reservation and job.reservation.paid]
+    assert len(paid) > 10
+    world.advance(1)
+    done = world.api.limits.retime("greet.1", None, None, actor="caller")
+    assert (done.next_cursor is None) is (moved == 1_000)
+    # They get the places in the line that the jobs had which were not moved.
+    for _ in range(8):
+        world.submit()
+    deliver_for(world, 260)
+    assert len(starts(world)) == 24
+    # The reset itself lets one job start at once.
+    assert min(gaps(world)[2:]) >= 4.9
+
+
+def test_a_retiming_moves_each_job_once_in_however_many_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(retimes, "MAX_JOBS_A_CALL", 3)
+    world = limited(Rate(60, per=3600, burst=1))
+    for _ in range(10):
+        world.submit()
+        world.deliver()
+    world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=30), "operator")
+    world.advance(31)
+    moved = 0
+    cursor: str | None = None
+    for _ in range(20):
+        done = world.api.limits.retime("greet.1", None, cursor, actor="caller")
+        moved, cursor = moved + done.changed, done.next_cursor
+        world.advance(1)
+        if cursor is None:
+            break
+    assert (moved, cursor) == (9, None)
+    times = sorted(job.reservation.at for job in world.unfinished() if job.reservation)
+    assert {later - sooner for sooner, later in pairwise(times)} == {timedelta(minutes=2)}

@@ -17,7 +17,7 @@ from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.limits import rechecks as module
 from hourhand.services.limits.wait_queues import WaitQueues
-from hourhand.testing import Faults
+from hourhand.testing import Crash, Faults
 from tests.world.limits import holders, limited, waiters
 from tests.world.runs import HandlerKilled, kill_process, succeed
 from tests.world.world import World
@@ -82,6 +82,28 @@ def test_a_job_that_sqs_did_not_take_at_its_grant_is_sent_again() -> None:
     assert not world.queues.messages()
     world.settle()
     assert world.job(waiting).status is JobStatus.SUCCEEDED
+
+
+def test_a_granted_job_that_was_not_sent_is_sent_though_another_stands_before_it() -> None:
+    """Its slot is taken, so a recheck that looks at the first waiter alone never gets to it."""
+    world = limited(Concurrency(1))
+    world.submit(id="first")
+    world.submit(id="waits")
+    one, other = world.receive()
+    dying = world.process(Faults().crash_within("queues.send", 0))
+
+    def look(job: Job, pulse: Pulse) -> Finished:
+        world.handle(other)
+        return succeed(job, pulse)
+
+    with pytest.raises(Crash):
+        world.handle(one, look, dying.worker)
+    assert holders(world) == {"waits": 1}
+    world.submit(id="urgent", priority="high")
+    world.deliver()
+    assert [key.rpartition(".")[2] for key in waiters(world)] == ["urgent", "waits"]
+    world.settle()
+    assert {world.job(name).status for name in ("waits", "urgent")} == {JobStatus.SUCCEEDED}
 
 
 def test_a_parked_job_without_a_waiter_record_is_sent() -> None:

@@ -440,7 +440,7 @@ def test_code_that_was_replaced_ends_no_run_that_the_newer_code_wrote() -> None:
     handed_back = world.job("run")
     assert (handed_back.status, handed_back.attempt) == (JobStatus.RETRYING, 0)
     assert handed_back.due_at == world.clock.now() + timedelta(seconds=60)
-    assert handed_back.history[-1].reason == "does not fit the code of a replaced deployment"
+    assert handed_back.history[-1].reason == "does not fit replaced code"
     world.deployment.lives = True
     world.settle(durable(newer, world.clock))
     assert world.job("run").status is JobStatus.SUCCEEDED

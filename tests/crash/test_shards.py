@@ -104,16 +104,17 @@ def test_a_job_takes_a_free_slot_of_any_shard_before_it_waits() -> None:
 
 
 def test_the_slot_is_freed_in_the_shard_that_the_claim_noted() -> None:
-    world = limited(Concurrency(2, key="tenant"), Concurrency(45))
-    world.submit(id="one", tenant="acme")
+    world = limited(Concurrency(2, key="tenant"), Concurrency(22))
+    [job_id] = drawn_to(1, 22, 1)
+    world.submit(id=job_id, tenant="acme")
 
     def look() -> None:
-        noted = unpack_shards(world.job("one").slot_shards)
-        assert list(noted) == [1]
-        assert shards(world)[str(noted[1])] == 1
+        assert unpack_shards(world.job(job_id).slot_shards) == {1: 1}
+        assert shards(world)["1"] == 1
 
     Holding(world, look).run(1)
-    assert list(holders(world)) == ["one"], "only the lazy limit keeps a holder that ended"
+    assert shards(world)["1"] == 0
+    assert list(holders(world)) == [job_id], "only the lazy limit keeps a holder that ended"
 
 
 def test_a_limit_of_one_shard_notes_nothing() -> None:
@@ -139,6 +140,8 @@ def test_a_job_that_ends_hands_its_slot_to_a_waiter_of_another_shard() -> None:
         seen["shard"] = waits_for.shard
 
     Holding(world, look).run(21)
+    # The last one to start, which holds the one slot of the second shard, is the first to end.
+    assert {held.message.slot_shard for held in world.queues.messages()} == {1}
     world.deliver()
     assert seen["shard"] == 0
     assert world.job(late).status is JobStatus.SUCCEEDED

@@ -170,6 +170,9 @@ def test_a_job_that_waits_for_something_else_does_not_stop_the_queue(
         world.deliver()
         assert (waits := world.job("paused").waits_for) is not None
         assert waits.is_pause
+        shown = world.api.queries.job("next").waits_for
+        assert shown is not None
+        assert shown.position == 1
 
     while_it_runs(world, look)
     world.deliver()

@@ -21,6 +21,7 @@ from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.due import outgoing_of
 from hourhand.services.jobs.execution import Candidate
 from hourhand.services.limits import wait_queues
+from hourhand.services.limits.slot_release import SlotRelease
 from hourhand.services.limits.slot_tables import SlotTables
 from hourhand.services.limits.wait_queues import WaitQueues
 from hourhand.testing import Crash, Faults
@@ -112,13 +113,31 @@ def test_a_slot_that_another_job_takes_meanwhile_is_not_taken_twice() -> None:
     assert world.job(first).status is JobStatus.SUCCEEDED
 
 
+def test_the_slot_of_a_dead_holder_that_is_redriven_meanwhile_is_not_taken() -> None:
+    world = limited(Concurrency(1))
+    holder = world.submit(id="holder", retry={"max_attempts": 1})
+    world.deliver(fail)
+    job = world.submit(id="job")
+
+    def the_holder_comes_back() -> None:
+        world.api.operations.redrive("holder", actor="caller")
+        admitted(world, holder)
+
+    beside(world, the_holder_comes_back)
+    assert list(holders(world)) == ["holder"]
+    assert world.job(job).waits_for is not None
+    world.settle()
+    assert {world.job(one).status for one in (holder, job)} == {JobStatus.SUCCEEDED}
+
+
 def test_a_free_slot_that_another_job_takes_meanwhile_is_not_taken_twice() -> None:
     world = limited(Concurrency(3))
     jobs = [world.submit(id=name) for name in ("a", "b", "c", "d")]
     admitted(world, jobs[2])
     admitted(world, jobs[3])
     beside(world, lambda: admitted(world, jobs[1]))
-    assert len(holders(world)) == 3
+    assert set(holders(world)) == {"b", "c", "d"}
+    assert world.job(jobs[0]).waits_for is not None
     world.settle()
     assert {world.job(job).status for job in jobs} == {JobStatus.SUCCEEDED}
 
@@ -202,6 +221,26 @@ def test_a_job_that_is_changed_while_it_is_parked_leaves_no_record() -> None:
     drop_messages_of(world, holder)
     beside(world, lambda: world.change(job, priority="high"), "jobs.transition")
     assert world.job(job).waits_for is None
+    assert waiters(world) == []
+    world.settle()
+    assert world.job(job).status is JobStatus.SUCCEEDED
+
+
+def test_a_job_that_a_copy_of_its_message_starts_meanwhile_leaves_no_record() -> None:
+    world = limited(Concurrency(1))
+    world.queues.behaviour.copies = 2
+    holder, job = world.submit(id="holder"), world.submit(id="job")
+    admitted(world, holder)
+    drop_messages_of(world, holder)
+
+    def another_worker_starts_it() -> None:
+        world.api.operations.cancel("holder", actor="caller")
+        [copy] = world.receive()
+        with pytest.raises(HandlerKilled):
+            world.handle(copy, kill_process)
+
+    beside(world, another_worker_starts_it, "jobs.transition")
+    assert world.job(job).status is JobStatus.RUNNING
     assert waiters(world) == []
     world.settle()
     assert world.job(job).status is JobStatus.SUCCEEDED
@@ -518,23 +557,27 @@ def test_the_record_of_a_job_that_was_put_off_does_not_stop_its_queue() -> None:
     assert world.job("waits").status is JobStatus.SUCCEEDED
 
 
-def test_the_record_of_a_newer_generation_is_not_deleted_by_a_late_delete() -> None:
+def test_the_record_of_a_newer_generation_is_not_deleted_by_a_late_delete(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     world = limited(Concurrency(1))
-    world.submit(id="job")
-    waiting = world.submit(id="waits")
-    faults = Faults()
-    process = world.process(faults)
-    one, other = world.receive()
-
-    def it_parks_anew() -> None:
-        world.deliver()
-        assert world.job(waiting).waits_for is not None
-
-    faults.interrupt("jobs.get", lambda: world.change(waiting, payload="new"), nth=2)
-    faults.interrupt(SLOT_WRITES, it_parks_anew, nth=2)
-    world.handle(one, let_others_wait(world, [other], lambda: None), process.worker)
+    holder, waiting = world.submit(id="holder"), world.submit(id="waits")
+    admitted(world, holder)
+    drop_messages_of(world, holder)
     world.deliver()
-    assert world.job(waiting).status is JobStatus.SUCCEEDED
+    with monkeypatch.context() as patched:
+        # Who changes it dies before the record of the older generation is deleted.
+        patched.setattr(SlotRelease, "after_move", lambda *_: None)
+        world.change(waiting, payload="new")
+    world.advance(1)
+    late = world.submit(id="late")
+    newer, message = world.receive()
+    assert message.message.job_id == late.id
+    faults = Faults().interrupt(SLOT_WRITES, lambda: world.handle(newer), nth=2)
+    world.handle(message, succeed, world.process(faults).worker)
+    assert [key.rpartition(".")[2] for key in waiters(world)] == ["waits", "late"]
+    world.settle()
+    assert {world.job(job).status for job in (waiting, late)} == {JobStatus.SUCCEEDED}
 
 
 def test_the_slot_of_a_job_that_was_put_off_is_found() -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import pytest
 
 from hourhand.api.routing import Services
 from hourhand.domain.errors import Unavailable, UniqueConflict
 from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.limits.unique_keys import Unique
+from hourhand.memory import MemoryHandlerDirectory
+from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.testing import Faults
 from tests.scenarios.grid import Points, at_every_point, play
 from tests.scenarios.unique import DAY, UNIQUE, check_unique, unique_world
@@ -135,6 +139,20 @@ def test_an_older_job_of_a_key_is_not_redriven_beside_a_newer_one(until: str) ->
     with pytest.raises(UniqueConflict, match=second.id):
         redrive(world, first)
     assert len(world.runs) == 1
+
+
+@pytest.mark.parametrize("until", ["start", 60])
+def test_a_deployment_that_widens_the_scope_puts_no_two_jobs_of_a_key_in_it(until: Any) -> None:
+    world = unique_world(until=until)
+    first = world.submit(payload=DAY)
+    world.deliver(fail_for_good)
+    world.advance(60)
+    second = world.submit(payload=DAY)
+    widened = Unique("payload.day", until="end")
+    world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet", unique=widened))
+    with pytest.raises(UniqueConflict, match=second.id):
+        redrive(world, first, world.process().api)
+    assert [job.id for job in in_scope(world)] == [second.id]
 
 
 REDRIVE_CALLS = ["jobs.get", "control.read_shard_map", "jobs.transition", "queues.send"]

@@ -246,7 +246,7 @@ TICKS = [
     ),
     Work(
         name="send the dead letter that is owed",
-        arrange=after(submitted(), died_owing_its_letter),
+        arrange=after(submitted(), died_owing_its_letter, purged),
         act=ticks,
         ends=(DEAD,),
     ),

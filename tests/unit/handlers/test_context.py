@@ -156,10 +156,10 @@ def test_a_wait_out_of_range_is_refused(wrong: float) -> None:
         Snooze(wrong)
 
 
-def test_a_rate_is_held_for_thirty_days_at_most() -> None:
-    assert RateLimited(timedelta(days=30)).wait == timedelta(days=30)
-    with pytest.raises(ValueError, match="seconds must be from 0 to 2592000, not"):
-        RateLimited(timedelta(days=30, seconds=1))
+def test_a_refusal_of_another_service_may_last_for_a_year() -> None:
+    assert RateLimited(timedelta(days=366)).wait == timedelta(days=366)
+    with pytest.raises(ValueError, match="seconds must be from 0 to 31622400, not"):
+        RateLimited(timedelta(days=366, seconds=1))
 
 
 @pytest.mark.parametrize("wrong", ["soon", None, True])

@@ -8,10 +8,7 @@ from datetime import timedelta
 from hourhand.domain.errors import HourhandError
 
 MAX_WAIT = timedelta(days=366)
-"""The longest that `RetryLater` and `Snooze` may ask for."""
-
-MAX_HOLD = timedelta(days=30)
-"""The longest that `RateLimited` may hold the jobs of a rate: no job waits longer for its start."""
+"""The longest that a handler may ask to wait."""
 
 
 class NotRetryable(Exception):
@@ -25,14 +22,12 @@ class InvalidPayload(NotRetryable):
 class _Wait(Exception):
     """Runs again after a time."""
 
-    longest = MAX_WAIT
-
     def __init__(self, seconds: float | timedelta, reason: str = "") -> None:
         """Take the wait in seconds or as a timedelta, and a reason for the job's record.
 
-        Raises `ValueError` for a wait below 0 or beyond ``longest``.
+        Raises `ValueError` for a wait below 0 or beyond 366 days.
         """
-        self.wait = _checked_wait(seconds, self.longest)
+        self.wait = _checked_wait(seconds)
         self.reason = reason
         super().__init__(reason or f"again in {self.wait.total_seconds():g} s")
 
@@ -48,15 +43,14 @@ class Snooze(_Wait):
 class RateLimited(Snooze):
     """Another service allows no further call now. The job runs again later, at no attempt.
 
-    It moves the rate limits of the job, too: no other job of the same keys starts before.
+    It moves the rate limits of the job, too: no other job of the same keys starts before, for at
+    most 7 days. Then the first of them asks that service anew.
     """
-
-    longest = MAX_HOLD
 
     def __init__(self, retry_after: float | timedelta, reason: str = "") -> None:
         """Take how long to wait, in seconds or as a timedelta.
 
-        Raises `ValueError` for a wait below 0 or beyond 30 days, which no other job could wait out.
+        Raises `ValueError` for a wait below 0 or beyond 366 days.
         """
         super().__init__(retry_after, reason or "another service allows no call now")
 
@@ -65,12 +59,12 @@ class RateLimitTooLong(NotRetryable):
     """A rate limit has no start left within 30 days."""
 
 
-def _checked_wait(seconds: float | timedelta, longest: timedelta) -> timedelta:
+def _checked_wait(seconds: float | timedelta) -> timedelta:
     number = seconds.total_seconds() if isinstance(seconds, timedelta) else seconds
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         raise TypeError(f"seconds must be a number or a timedelta, not {type(seconds).__name__}")
-    if not math.isfinite(number) or not 0 <= number <= longest.total_seconds():
-        raise ValueError(f"seconds must be from 0 to {longest.total_seconds():.0f}, not {number}")
+    if not math.isfinite(number) or not 0 <= number <= MAX_WAIT.total_seconds():
+        raise ValueError(f"seconds must be from 0 to {MAX_WAIT.total_seconds():.0f}, not {number}")
     return timedelta(seconds=number)
 
 

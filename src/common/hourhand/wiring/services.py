@@ -264,7 +264,11 @@ class Wiring:
 
         adapters = self.adapters
         return RateLimiters(
-            adapters.side_items, adapters.clock, adapters.randomness, self.overrides
+            adapters.side_items,
+            adapters.clock,
+            adapters.randomness,
+            self.overrides,
+            adapters.telemetry,
         )
 
     def rate_waits(self, worker: str) -> RateWaits:

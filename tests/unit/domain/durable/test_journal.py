@@ -31,6 +31,7 @@ def journal(*records: Record, round_: int = 1, **resets: int) -> Journal:
 def test_a_record_of_an_older_round_counts_unless_its_path_was_reset() -> None:
     assert journal(STEP, round_=3).find("a") == STEP
     assert journal(STEP, round_=3, a=2).find("a") is None
+    assert journal(STEP, round_=3, a=2).records() == []
     assert journal(replace(STEP, round=2), round_=3, a=2).find("a") is not None
     assert journal(replace(STEP, path="a/b"), round_=3, a=2).find("a/b") is None
 

@@ -9,7 +9,7 @@ import pytest
 
 from hourhand.domain.errors import IllegalTransition
 from hourhand.domain.jobs import transitions
-from hourhand.domain.jobs.conditions import Is, StatusIn
+from hourhand.domain.jobs.conditions import Is, StatusIn, all_hold
 from hourhand.domain.jobs.history import (
     REASON_BYTES,
     failure_text,
@@ -240,3 +240,14 @@ def test_what_people_do_to_a_waiting_job_belongs_to_no_attempt(case: Case) -> No
     first, *_ = case.build(replace(case.ordinary, attempt=3, token=7)).events
     is_theirs = case.builder in {"cancel_waiting", "change", "redrive"}
     assert (first.attempt, first.token) == ((0, 0) if is_theirs else (3, 7))
+
+
+@pytest.mark.parametrize("builder", ["park", "unpark"])
+def test_a_late_copy_of_a_move_that_is_made_at_the_instant_that_it_expects_is_refused(
+    builder: str,
+) -> None:
+    case = CASES_BY_BUILDER[builder]
+    job = replace(case.ordinary, enqueued_at=NOW)
+    move = case.build(job)
+    assert all_hold(move.expect.values(), job)
+    assert not all_hold(move.expect.values(), move.apply(job))

@@ -151,14 +151,21 @@ def test_a_limit_is_named_by_its_place_unless_it_has_a_name() -> None:
     [
         ([Concurrency(1)] * 4, "at most 3 limits, not 4"),
         ([Concurrency(1, name="a"), Rate(1, per=1, name="a")], "Two limits .* the name 'a'"),
+        ([Rate(5, per=1), Rate(9, per=60)], "Two rate limits .* key 'handler': give .* a name"),
+        ([Concurrency(1), Concurrency(2)], "Two concurrency limits .* the key 'handler'"),
     ],
 )
-def test_a_handler_has_at_most_three_limits_of_different_names(
+def test_a_handler_has_at_most_three_limits_that_can_be_told_apart(
     limits: list[Any], problem: str
 ) -> None:
     with pytest.raises(InvalidLimit, match=problem):
         check_limits(limits)
     check_limits(limits[:1])
+
+
+def test_limits_of_another_kind_or_key_or_with_a_name_are_told_apart() -> None:
+    check_limits([Rate(5, per=1), Rate(9, per=60, name="hourly"), Concurrency(1)])
+    check_limits([Rate(5, per=1), Rate(5, per=1, key="tenant"), Rate(5, per=1, key="tags.x")])
 
 
 def test_ids_do_not_change_where_a_limit_is_added_before_another() -> None:
@@ -167,9 +174,4 @@ def test_ids_do_not_change_where_a_limit_is_added_before_another() -> None:
     assert limit_ids("sync", (tenant, everyone)) == ids
     shared, rate = Rate(5, per=1, name="bank"), Rate(5, per=1)
     assert limit_ids("sync", (shared, tenant, everyone)) == ("bank", *ids)
-    assert limit_ids("sync", (rate, tenant, tenant)) == (
-        "sync:rate:handler",
-        "sync:concurrency:tenant",
-        "sync:concurrency2:tenant",
-    )
-    assert limit_ids("sync", (tenant, tenant, tenant))[2] == "sync:concurrency3:tenant"
+    assert limit_ids("sync", (rate, tenant)) == ("sync:rate:handler", "sync:concurrency:tenant")

@@ -190,7 +190,8 @@ def test_a_reset_leaves_the_burst_used_up(
     if update is not None and after is not None:
         assert update.is_allowed(before)
         stands = update.apply(before)
-        expected = replace(read_state(item(*after)), reset_from=read_state(before).last)
+        last = read_state(before).last
+        expected = replace(read_state(item(*after)), reset_from=last, reset_at=BOUNDS.now)
         assert read_state(stands) == expected
         assert not update.is_allowed(stands), "it is made once"
         # The next job starts at once, and the one behind it by the distance of two starts.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
-from hourhand.domain.errors import InvalidUnique, MissingKey
+from hourhand.domain.errors import InvalidDebounce, InvalidUnique, MissingKey
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.limits.debounce import Debounce
 from hourhand.domain.limits.keys import KeyFields
 from hourhand.domain.limits.unique_keys import (
     MAX_UNIQUE_SECONDS,
@@ -44,6 +47,17 @@ def test_a_wrong_option_is_named(options: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidUnique) as refused:
         Unique(**options)
     assert refused.value.errors[0].field == f"unique.{field}"
+
+
+def test_the_text_for_a_wrong_key_names_it_once() -> None:
+    declared: list[Callable[..., object]] = [Unique, partial(Debounce, wait=1)]
+    for declare in declared:
+        with pytest.raises((InvalidUnique, InvalidDebounce)) as refused:
+            declare("paylod.day")
+        [problem] = refused.value.errors
+        assert problem.message.startswith("must be handler, tenant, ")
+        assert refused.value.detail == f"{problem.field} {problem.message}."
+        assert refused.value.detail.endswith("not 'paylod.day'.")
 
 
 @pytest.mark.parametrize("until", ["start", "end", "success", 1, MAX_UNIQUE_SECONDS])

@@ -319,8 +319,13 @@ def test_the_lag_is_measured_from_the_first_bucket_not_closed() -> None:
     assert bucket_start(at_noon().low) == bucket_end(NOON - 4)
 
 
-def test_after_the_end_of_a_pause_every_open_bucket_is_read() -> None:
+def test_after_a_pause_every_open_bucket_is_read_and_what_is_ahead_at_last() -> None:
     state = at_noon(open={NOON - minutes: OpenBucket(NOW) for minutes in (30, 300, 3000)})
-    assert plan_at(state).older == ()
-    plan = plan_sweep(state, NOW, NOW + TIMINGS.look_ahead, TIMINGS, reads_all=True)
+    usual = plan_at(state)
+    assert (usual.older, usual.put_off) == ((), ())
+    horizon = NOW + TIMINGS.look_ahead
+    plan = plan_sweep(state, NOW, horizon, TIMINGS, put_off_until=horizon + timedelta(minutes=3))
+    assert (plan.upcoming, plan.recent) == (usual.upcoming, usual.recent)
     assert plan.older == (NOON - 30, NOON - 300, NOON - 3000)
+    last = usual.upcoming[-1]
+    assert plan.buckets[-3:] == plan.put_off == (last + 1, last + 2, last + 3)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from hourhand import NotRetryable, Retry
-from hourhand.domain.durable.calls import RunLost, Suspension, Try, Value
+from hourhand.domain.durable.calls import NOW, RunLost, Suspension, Try, Value
 from hourhand.domain.durable.records import RecordKind, record_key
 from hourhand.domain.errors import (
     Compensated,
@@ -18,9 +19,12 @@ from hourhand.domain.errors import (
     Unavailable,
     WrongState,
 )
-from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.job import Job, JobStatus, Outcome
+from hourhand.domain.jobs.run_times import records_end
+from hourhand.domain.jobs.transitions import keep_journal
 from hourhand.domain.side_items import SideItemUpdate
 from hourhand.handlers.run_context import RunContext
+from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.job_store import Refused
 from hourhand.ports.side_item_store import SideItemWrite
 from hourhand.services.durable import (
@@ -32,8 +36,14 @@ from hourhand.services.durable import (
 )
 from hourhand.services.durable.callbacks import CallbackService
 from hourhand.services.durable.invocation import Invocation
+from hourhand.services.jobs import execution as execution_module
+from hourhand.services.jobs.attempt import HAND_BACK_DELAY
+from hourhand.services.jobs.due import DueJobs, make_transition
+from hourhand.services.jobs.execution import Disposition
+from hourhand.services.jobs.suspension import suspend_run
 from tests.crash.test_run_records import PLAIN, UNDONE, Owners, begun, failed
 from tests.world.durable import durable, durable_world
+from tests.world.runs import HandlerKilled, RecordedRunner
 from tests.world.world import World
 
 
@@ -178,8 +188,88 @@ def test_a_run_with_a_flag_and_little_time_left_goes_on_in_another_invocation() 
                 world.api.signals.send("run", "s", signal_id, '"late"')
 
     world.submit(id="run")
-    world.settle(durable(handler, world.clock))
+    behave = durable(handler, world.clock)
+    (delivery,) = world.receive()
+    runner = RecordedRunner(behave, world.store, world.clock, world.runs)
+    ends_at = world.clock.monotonic() + 400
+    execution = world.worker.execution
+    left = execution.handle(delivery, runner, lambda: ends_at - world.clock.monotonic())
+    world.queues.delete(delivery)
+    assert left is Disposition.DONE
+    assert (world.job("run").status, world.job("run").waits_for) == (JobStatus.PENDING, None)
+    world.settle(behave)
     assert world.api.queries.job("run").result_text == '"late"'
+
+
+def test_a_run_whose_step_still_runs_is_due_once_its_process_has_ended() -> None:
+    world = durable_world()
+    world.submit(id="run")
+
+    def overruns(_job: Job, pulse: Pulse) -> Finished:
+        pulse.open_run()
+        return Finished(outcome=Outcome.SUSPENDED, suspension=NOW, still_runs=True)
+
+    world.deliver(overruns)
+    assert world.job("run").status is JobStatus.PENDING
+    assert world.job("run").due_at == world.clock.now() + HAND_BACK_DELAY
+
+
+def test_a_run_that_is_lost_before_its_flag_is_cleared_is_not_replayed_in_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = durable_world()
+    invocations: list[int] = []
+
+    def handler(ctx: RunContext) -> Any:
+        invocations.append(1)
+        try:
+            return ctx.wait_for("s")
+        finally:
+            world.api.signals.send("run", "s", "1", '"there"')
+
+    def suspend_and_stall(*args: Any) -> Any:
+        suspended = suspend_run(*args)
+        world.advance(200)
+        world.tick()
+        return suspended
+
+    world.submit(id="run")
+    behave = durable(handler, world.clock)
+    with monkeypatch.context() as patched:
+        patched.setattr(execution_module, "suspend_run", suspend_and_stall)
+        (delivery,) = world.receive()
+        assert world.handle(delivery, behave) is Disposition.KEEP
+    assert len(invocations) == 1
+    world.settle(behave)
+    assert world.api.queries.job("run").result_text == '"there"'
+
+
+def test_a_completer_whose_wake_was_refused_reads_the_run_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = durable_world()
+    world.submit(id="run")
+    world.deliver(durable(lambda ctx: ctx.wait_for("s"), world.clock))
+    move, refused = DueJobs.move, [Refused(None)]
+
+    def refused_once(*args: Any, **options: Any) -> Any:
+        return refused.pop() if refused else move(*args, **options)
+
+    monkeypatch.setattr(DueJobs, "move", refused_once)
+    world.api.signals.send("run", "s", "1", "1")
+    assert world.job("run").status is JobStatus.ENQUEUED
+
+
+def test_a_run_that_is_cancelled_as_it_restarts_ends_in_its_segment() -> None:
+    world = durable_world()
+
+    def handler(ctx: RunContext) -> None:
+        world.api.operations.cancel("run", actor="caller")
+        ctx.restart({"n": 1})
+
+    world.submit(id="run")
+    world.settle(durable(handler, world.clock))
+    assert (world.job("run").status, world.job("run").segment) == (JobStatus.CANCELLED, 0)
 
 
 # --- redrives and views ---
@@ -218,6 +308,58 @@ def test_a_run_that_was_redriven_as_its_reversal_began_is_not_reversed(
 ) -> None:
     monkeypatch.setattr(compensation, "make_transition", lambda *_: Refused(None))
     assert ended(breaks).job("run").compensated_round is None
+
+
+def test_a_run_that_another_worker_marked_for_the_same_reversal_is_reversed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def marked_by_another(jobs: Any, job: Job, build: Any) -> Refused:
+        make_transition(jobs, job, build)
+        return Refused(jobs.get(job.id))
+
+    monkeypatch.setattr(compensation, "make_transition", marked_by_another)
+    reversed_: list[Any] = []
+
+    def handler(ctx: RunContext) -> None:
+        ctx.step("a", int, compensate=lambda *told: reversed_.append(told))
+        raise NotRetryable("no")
+
+    assert ended(handler).job("run").compensated_round == 1
+    assert len(reversed_) == 1
+
+
+def test_a_step_whose_only_try_was_interrupted_is_reversed_without_a_result() -> None:
+    world = durable_world()
+    reversed_: list[Any] = []
+    dies = [HandlerKilled]
+
+    def effect() -> None:
+        for death in dies:
+            dies.remove(death)
+            raise death
+
+    def handler(ctx: RunContext) -> None:
+        ctx.step("a", effect, once=True, compensate=lambda *told: reversed_.append(told))
+
+    world.submit(id="run")
+    behave = durable(handler, world.clock)
+    with pytest.raises(HandlerKilled):
+        world.deliver(behave)
+    world.advance(60)
+    world.settle(behave)
+    assert (world.job("run").last_failure or "").startswith("StepInterrupted")
+    assert [result for result, _ in reversed_] == [None]
+
+
+def test_a_run_whose_journal_became_too_long_to_be_read_is_not_reversed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def handler(ctx: RunContext) -> None:
+        ctx.step("a", int, compensate=lambda *_: None)
+        monkeypatch.setattr(runs, "MAX_RECORDS", 0)
+        raise NotRetryable("no")
+
+    assert set(ended(handler).store.jobs()) == {"run"}
 
 
 def test_a_journal_that_is_too_long_to_be_read_has_no_plan_and_no_reversal_and_is_begun_anew(
@@ -285,6 +427,40 @@ def test_the_steps_of_a_run_say_how_its_waits_and_rows_are() -> None:
         ("rows", "running", None),
         ("never", "waiting", "never"),
     ]
+
+
+def redriven(world: World) -> None:
+    """Redrive a run from one of its two steps, and let it go on."""
+    handler = durable(lambda ctx: [ctx.step(name, int) for name in ("a", "b")], world.clock)
+    world.api.run_redrives.redrive_from("run", ["b"], actor="caller")
+    assert records_end(world.job("run")) == world.job("run").journal_ends
+    world.settle(handler)
+
+
+def test_a_redriven_run_with_more_items_than_can_be_prolonged_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = ended(lambda ctx: [ctx.step(name, int) for name in ("a", "b")])
+    monkeypatch.setattr(runs, "PAGE", 1)
+    monkeypatch.setattr(runs, "MAX_PAGES", 1)
+    redriven(world)
+    assert (world.job("run").last_failure or "").startswith("JournalFull")
+
+
+def test_a_run_that_is_lost_as_its_records_are_prolonged_prolongs_them_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = ended(lambda ctx: [ctx.step(name, int) for name in ("a", "b")])
+    calls: list[Job] = []
+
+    def keep_journal_of_zombie(job: Job) -> Any:
+        calls.append(job)
+        return keep_journal(job if len(calls) > 1 else replace(job, token=99))
+
+    monkeypatch.setattr(runs, "keep_journal", keep_journal_of_zombie)
+    redriven(world)
+    assert len(calls) == 2
+    assert world.job("run").journal_ends is None
 
 
 def test_every_item_of_a_redriven_run_is_prolonged_page_by_page(

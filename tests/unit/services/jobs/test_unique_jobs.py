@@ -413,19 +413,30 @@ def test_a_bulk_redrive_puts_one_job_of_a_key_in_scope(ends: Any) -> None:
     assert world.job(newest).round >= 2
 
 
-def test_a_job_that_a_redrive_cannot_bring_back_in_scope_is_redriven_at_any_time() -> None:
-    world = by_day(until="start")
-    first = world.submit(payload=DAY)
-    world.deliver(fail_for_good)
-    second = world.submit(payload=DAY)
-    assert second.id != first.id
-    assert redrive(world, first).round == 2
-    assert world.submit(payload=DAY).id == second.id
-    world = by_day(until=60)
+@pytest.mark.parametrize("until", ["start", 60])
+def test_a_job_that_ended_before_the_next_of_its_key_is_not_redriven(until: Any) -> None:
+    world = by_day(until=until)
     [first] = dead_jobs(world, 1)
     world.advance(60)
-    assert world.submit(payload=DAY).id != first.id
+    second = world.submit(payload=DAY)
+    with pytest.raises(UniqueConflict, match=second.id):
+        redrive(world, first)
+
+
+def test_a_job_that_still_ran_when_the_next_of_its_key_came_is_redriven_at_any_time() -> None:
+    world = by_day(until="start")
+    first = world.submit(payload=DAY)
+    later: list[Job] = []
+
+    def behave(job: Job, pulse: Pulse) -> Finished:
+        later.append(world.submit(payload=DAY))
+        return fail_for_good(job, pulse)
+
+    [delivery] = world.receive()
+    world.handle(delivery, behave)
+    assert later[0].id != first.id
     assert redrive(world, first).round == 2
+    assert world.submit(payload=DAY).id == later[0].id
 
 
 def test_a_job_that_was_cancelled_before_it_began_has_the_key_again_once_redriven() -> None:

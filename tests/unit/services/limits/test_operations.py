@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from hourhand.domain.errors import InvalidInput, NotFound, Unavailable, WrongState
@@ -47,10 +49,12 @@ def test_a_limit_without_keys_shows_its_holders_and_waiters() -> None:
         shown = service(world).show("greet.1")
         assert (shown.max, shown.running, shown.waiting) == (1, 1, 2)
         assert shown.holders == (JobOfLimit("first", START),)
-        assert shown.waiters == (JobOfLimit("second", START), JobOfLimit("third", START))
-        assert shown.oldest_waiting_at == START
+        # A park at the instant of the submission is marked by an earlier time.
+        since = START - timedelta(milliseconds=1)
+        assert shown.waiters == (JobOfLimit("second", since), JobOfLimit("third", since))
+        assert shown.oldest_waiting_at == since
         [listed] = service(world).list(None, 10)[0]
-        assert (listed.running, listed.waiting, listed.oldest_waiting_at) == (1, 2, START)
+        assert (listed.running, listed.waiting, listed.oldest_waiting_at) == (1, 2, since)
         assert (listed.holders, listed.waiters) == (None, None)
 
     while_one_runs(world, look)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -15,8 +16,9 @@ from hourhand.domain.jobs.job import Content, EventKind, Job, JobStatus, Outcome
 from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
 from hourhand.domain.limits.job_limits import JobLimit
 from hourhand.domain.limits.overrides import LimitChanges
-from hourhand.domain.limits.rates import LONGEST_WAIT
-from hourhand.domain.side_items import SideItemUpdate
+from hourhand.domain.limits.rate_writes import hold_write
+from hourhand.domain.limits.rates import LONGEST_WAIT, LimiterState, rate_shards
+from hourhand.domain.side_items import SideItemUpdate, SideKey
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START, MemoryHandlerDirectory, MemoryRandomness
 from hourhand.ports.handler_directory import HandlerInfo
@@ -24,8 +26,9 @@ from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.side_item_store import SideItemWrite
 from hourhand.services.jobs.execution import Disposition
 from hourhand.services.jobs.payload_store import PayloadStore
+from hourhand.services.limits import rate_limiters
 from hourhand.services.limits.rate_limiters import MAX_RACES, RateLimiters
-from hourhand.services.limits.rates_rule import COST_TOO_HIGH, TOO_LONG
+from hourhand.services.limits.rates_rule import TOO_LONG
 from hourhand.testing import Faults
 from tests.world.limits import holders, limited, while_one_runs
 from tests.world.runs import fail, succeed
@@ -138,7 +141,7 @@ def test_handlers_share_a_rate_by_its_name() -> None:
 
 
 def test_of_two_rates_the_slower_decides_and_both_are_kept() -> None:
-    world = paced(Rate(60, per=60, burst=1), Rate(6, per=60, burst=1), count=4)
+    world = paced(Rate(60, per=60, burst=1), Rate(6, per=60, burst=1, name="slow"), count=4)
     pass_time(world, 45)
     assert len(starts(world)) == 4
     assert most_in(starts(world), 10 * SECOND) == 1
@@ -204,35 +207,23 @@ def test_a_payload_that_costs_more_than_a_period_has_is_refused() -> None:
 
 
 @pytest.mark.parametrize("jobs_before", [0, 5], ids=["start", "reserve"])
-def test_a_stored_job_that_costs_more_than_a_period_has_ends_dead(jobs_before: int) -> None:
+def test_a_stored_job_that_costs_more_than_a_period_has_counts_for_one(jobs_before: int) -> None:
     world = World()
-    world.submit(id="job-0", payload={"tokens": 61}, delay_seconds=1)
+    world.submit(id="job-0", payload={"tokens": 6_000}, delay_seconds=1)
     world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet", limits=(TOKENS,)))
     worker = world.process().worker
     for _ in range(jobs_before):
         world.submit(payload={"tokens": 3})
-    for delivery in world.receive():
-        world.handle(delivery, succeed, worker)
-    world.advance(1)
-    for delivery in world.receive():
-        world.handle(delivery, succeed, worker)
+    pass_time(world, 30, by=worker)
     job = world.job("job-0")
-    assert job.status is JobStatus.DEAD
-    assert (job.last_failure or "").startswith(COST_TOO_HIGH)
-    assert "job-0" not in [run.job.id for run in world.runs]
-
-
-def test_a_job_that_comes_back_and_costs_more_by_then_ends_dead() -> None:
-    world = paced(TOKENS, count=2, payload={"tokens": 60})
-    world.deliver()
-    reservation = world.job("job-1").reservation
-    assert reservation is not None
-    lower = Rate(50, per=60, burst=4, cost="payload.tokens")
-    world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet", limits=(lower,)))
-    world.advance_to(reservation.at)
-    for delivery in world.receive():
-        world.handle(delivery, succeed, world.process().worker)
-    assert world.job("job-1").status is JobStatus.DEAD
+    assert job.status is JobStatus.SUCCEEDED
+    told = next(line for line in world.telemetry.warnings if "costs more" in line.sentence)
+    assert told.fields["count"] == 60
+    # The next one starts a period later, less the burst.
+    world.submit(id="next", payload={"tokens": 1})
+    pass_time(world, 70, by=worker)
+    begun = {run.job.id: run.started_at for run in world.runs}
+    assert begun["next"] - begun["job-0"] >= timedelta(seconds=56)
 
 
 def test_under_a_lower_number_a_job_counts_for_one_period_at_most() -> None:
@@ -245,7 +236,7 @@ def test_under_a_lower_number_a_job_counts_for_one_period_at_most() -> None:
 
 
 def test_the_payload_is_read_once_for_a_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = limited(TOKENS, Rate(600, per=60, cost="payload.tokens"), Concurrency(3))
+    world = limited(TOKENS, Rate(600, per=60, cost="payload.tokens", name="b"), Concurrency(3))
     world.submit(id="job-0", payload={"tokens": 2, "text": "x" * 1_000})
     read: list[str] = []
     whole = PayloadStore.read
@@ -318,7 +309,9 @@ def test_a_job_that_lost_every_race_waits_for_a_drawn_time(
     monkeypatch.setattr(MemoryRandomness, "fraction", lambda _: fraction)
     world = World()
     overrides = world.api.limits.overrides
-    limiters = RateLimiters(world.side_items, world.clock, MemoryRandomness(), overrides)
+    limiters = RateLimiters(
+        world.side_items, world.clock, MemoryRandomness(), overrides, world.telemetry
+    )
     assert limiters.ask_again() == waits * SECOND
 
 
@@ -341,7 +334,9 @@ def test_after_a_reset_jobs_start_at_the_rate_and_those_that_have_a_time_keep_it
         divides=False,
     )
     overrides = world.api.limits.overrides
-    limiters = RateLimiters(world.side_items, world.clock, MemoryRandomness(), overrides)
+    limiters = RateLimiters(
+        world.side_items, world.clock, MemoryRandomness(), overrides, world.telemetry
+    )
     assert isinstance(limit.limit, Rate)
     assert limiters.reset(limit, limit.limit)
     assert not limiters.reset(limit, limit.limit)
@@ -570,6 +565,36 @@ def test_a_hold_is_kept_while_other_jobs_start_again_and_again() -> None:
     assert len(starts(world)) == begun
     pass_time(world, 20)
     assert len(starts(world)) == begun + 2
+
+
+def test_of_many_refusals_at_once_one_writes_each_shard(monkeypatch: pytest.MonkeyPatch) -> None:
+    rate = Rate(1000, per=1)
+    world = limited(rate)
+    for number in range(5):
+        world.submit(id=f"job-{number}")
+    held = Counter[str]()
+
+    def refuse(job: Job, pulse: Pulse) -> Finished:
+        world.advance(0.1)
+        wait = timedelta(seconds=20)
+        return Finished(outcome=Outcome.SNOOZED, retry_after=wait, is_rate_limited=True)
+
+    def counted(key: SideKey, state: LimiterState, **how: datetime) -> SideItemUpdate | None:
+        update = hold_write(key, state, **how)
+        held[key.partition] += update is not None
+        return update
+
+    monkeypatch.setattr(rate_limiters, "hold_write", counted)
+    world.advance(0.1)
+    deliveries = world.receive()
+
+    def together(job: Job, pulse: Pulse) -> Finished:
+        if deliveries:
+            world.handle(deliveries.pop(), together)
+        return refuse(job, pulse)
+
+    world.handle(deliveries.pop(), together)
+    assert sorted(held.values()) == [1] * rate_shards(rate)
 
 
 def test_a_longer_hold_that_comes_first_stands() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,6 +18,9 @@ from hourhand.ports.handler_runner import Finished, Pulse
 from tests.world.limits import limited
 from tests.world.runs import succeed
 from tests.world.world import World
+
+PARKED_AT = START - timedelta(milliseconds=1)
+"""A park at the instant of the submission is marked by an earlier time."""
 
 
 def shown(world: World, job_id: str) -> list[Waiting | None]:
@@ -44,7 +48,7 @@ def test_a_parked_job_shows_its_limit_and_alone_its_key_and_its_place() -> None:
         world.submit(id=name, tenant="acme")
 
     def look() -> None:
-        in_list = Waiting(kind=WaitKind.SLOT, limit="stripe", since=START, max_running=1)
+        in_list = Waiting(kind=WaitKind.SLOT, limit="stripe", since=PARKED_AT, max_running=1)
         in_full = replace(in_list, key="acme", position=2)
         assert shown(world, "third") == [in_list, in_full]
         assert shown(world, "first") == [None, None]
@@ -82,7 +86,7 @@ def test_a_job_whose_limit_is_gone_shows_that_it_waits_for_a_slot() -> None:
     def look() -> None:
         world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet"))
         world.api = world.process().api
-        waiting = Waiting(kind=WaitKind.SLOT, since=START)
+        waiting = Waiting(kind=WaitKind.SLOT, since=PARKED_AT)
         assert shown(world, "second") == [waiting, waiting]
         world.handlers = MemoryHandlerDirectory("other")
         world.api = world.process().api

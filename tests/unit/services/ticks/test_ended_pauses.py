@@ -64,3 +64,21 @@ def test_a_tick_that_cannot_settle_pauses_goes_on(world: World) -> None:
         *world.telemetry.sentences[:-1],
         "The pauses that are over could not be settled. The next tick tries again.",
     ]
+
+
+def tick_with_time_for(questions: int) -> tuple[bool, bool]:
+    """End a pause; tick while that may go on so often; say if it completed and settled it."""
+    world = World()
+    world.pause_handler()
+    world.resume_handler()
+    scheduling = world.scheduler.scheduling
+    world.advance(scheduling.ended_pauses.settling.total_seconds())
+    left = iter([55.0] * questions)
+    report = scheduling.tick("short", lambda: next(left, 0.0))
+    return report.completed, world.control.read_pauses().pauses == {}
+
+
+def test_an_ended_pause_stays_until_a_tick_has_time_for_what_is_far_ahead() -> None:
+    """Such a tick is complete: all else is read before."""
+    ends = [tick_with_time_for(questions) for questions in range(120)]
+    assert list(dict.fromkeys(ends)) == [(False, False), (True, False), (True, True)]

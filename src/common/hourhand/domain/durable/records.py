@@ -303,8 +303,8 @@ class Journal:
         self._all[key] = record
         if record.kind is RecordKind.CHANGE:
             self._changes[record.path] = record
-        elif record.kind is not RecordKind.RESET:
-            standing = self._records.get(record.path)
-            # A left-over of another kind under this path: the newest one was its last call.
-            if standing is None or standing.kind is record.kind or standing.order <= record.order:
-                self._records[record.path] = record
+            return
+        standing = self._records.get(record.path)
+        # A left-over of another kind under this path: the newest one was its last call.
+        if standing is None or standing.kind is record.kind or standing.order <= record.order:
+            self._records[record.path] = record

@@ -50,7 +50,8 @@ class Debounce:
         try:
             parse_key_path(self.key)
         except InvalidLimit as error:
-            raise _invalid("key", error.detail) from None
+            message = error.detail.removeprefix("key ").removesuffix(".")
+            raise _invalid("key", message) from None
         _require_seconds("wait", self.wait)
         if self.max_wait is not None:
             _require_seconds("max_wait", self.max_wait)

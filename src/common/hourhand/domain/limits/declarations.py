@@ -251,18 +251,11 @@ def limit_names(handler: str, limits: Sequence[Limit]) -> tuple[str, ...]:
 def limit_ids(handler: str, limits: Sequence[Limit]) -> tuple[str, ...]:
     """Return what identifies a handler's limits in what is stored, whatever their order.
 
-    That is the name, if a limit has one of its own; else the handler, the kind, the key, and a
-    number for a second one of the same. So a deployment that adds a limit before another, and so
+    That is the name, if a limit has one of its own; else the handler, the kind and the key, of
+    which `check_limits` admits no two. So a deployment that adds a limit before another, and so
     gives it another name, changes neither its slots nor the number that an operator set.
     """
-    found: list[str] = []
-    for limit in limits:
-        kind = "concurrency" if isinstance(limit, Concurrency) else "rate"
-        own = (
-            f"{handler}:{kind}{number}:{limit.key}" for number in ("", *range(2, MAX_LIMITS + 1))
-        )
-        found.append(limit.name or next(each for each in own if each not in found))
-    return tuple(found)
+    return tuple(limit.name or f"{handler}:{_kind_of(limit)}:{limit.key}" for limit in limits)
 
 
 def settable(limit: Limit) -> tuple[int, int]:
@@ -273,13 +266,20 @@ def settable(limit: Limit) -> tuple[int, int]:
 
 
 def check_limits(limits: Sequence[Limit]) -> None:
-    """Raise `InvalidLimit` where a handler has too many limits, or one name twice."""
+    """Raise `InvalidLimit` for too many limits, or two that nothing but their order tells apart."""
     if len(limits) > MAX_LIMITS:
         raise InvalidLimit(f"A handler has at most {MAX_LIMITS} limits, not {len(limits)}.")
     names = [limit.name for limit in limits if limit.name is not None]
     for name in names:
         if names.count(name) > 1:
             raise InvalidLimit(f"Two limits of the handler have the name {name!r}.")
+    unnamed = [(_kind_of(limit), limit.key) for limit in limits if limit.name is None]
+    for kind, key in unnamed:
+        if unnamed.count((kind, key)) > 1:
+            raise InvalidLimit(
+                f"Two {kind} limits of the handler have the key {key!r}: give one of them a name. "
+                "A later deployment might else exchange what is stored for them."
+            )
 
 
 def require_whole(option: str, value: object, lowest: int, highest: int) -> None:
@@ -298,6 +298,10 @@ def _require_number(option: str, value: object, lowest: float, highest: int, wha
         or not lowest <= value <= highest
     ):
         raise InvalidLimit(f"{option} must be {what} from {lowest} to {highest:,}, not {value!r}.")
+
+
+def _kind_of(limit: Limit) -> str:
+    return "concurrency" if isinstance(limit, Concurrency) else "rate"
 
 
 def _require_name(name: object) -> None:

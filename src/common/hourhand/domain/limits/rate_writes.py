@@ -42,6 +42,7 @@ NO_LEAD = timedelta(0)
 LINE = "a"
 GATE = "g"
 RESET_FROM = "r"
+RESET_AT = "z"
 STARTS = "t"
 WINDOW = "w"
 WINDOW_STARTS = "n"
@@ -83,6 +84,7 @@ def read_state(item: SideItem | None) -> LimiterState:
         line=item.number(LINE),
         gate=item.number(GATE),
         reset_from=item.number(RESET_FROM),
+        reset_at=item.number(RESET_AT),
         starts=_read_starts(item.text(STARTS)),
         window=item.number(WINDOW),
         window_starts=item.number(WINDOW_STARTS) or 0,
@@ -191,7 +193,8 @@ def reset_write(
     It forgets the reservations, and that a cost or `RateLimited` moved the state far ahead. The
     burst counts as used up, so that the starts of a moment ago and those that follow keep the rate.
     ``lead``: how much later the line begins. The state keeps how far the reservations reached, by
-    which the jobs are found that have them.
+    which the jobs are found that have them, and when it was reset: a gate that was passed before
+    counts no more.
     """
     gate = to_ms(now) * 1_000 + pace.tolerance_us
     begins = {LINE: gate + lead // timedelta(microseconds=1), GATE: gate}
@@ -204,6 +207,7 @@ def reset_write(
         return None
     sets: dict[Path, Stored] = dict(ahead.items())
     sets[RESET_FROM] = state.last
+    sets[RESET_AT] = to_ms(now) * 1_000
     return SideItemUpdate(
         key=key,
         expect=tuple(Compares(name, ">", begin) for name, begin in ahead.items()),

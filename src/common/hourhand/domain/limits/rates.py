@@ -23,6 +23,10 @@ EARLY_START = timedelta(seconds=2)
 LONGEST_WAIT = timedelta(days=30)
 """A start time beyond this ends the job DEAD, with the error ``RateLimitTooLong``."""
 
+LONGEST_HOLD = timedelta(days=7)
+"""`RateLimited` holds a rate no longer: the jobs that come meanwhile must find a start within the
+longest wait, behind the hold."""
+
 PAID_FOR = timedelta(seconds=5)
 """A job that paid the gate starts without another write up to so long after its time."""
 
@@ -63,7 +67,8 @@ def pace_of(rate: Rate) -> Pace:
 class LimiterState:
     """A rate limiter state as it was read; ``None``: never moved.
 
-    ``reset_from``: the farthest time at which the line or the gate stood when it was reset.
+    ``reset_from``: the farthest time at which the line or the gate stood when it was reset, at
+    ``reset_at``.
     ``starts``: the last real starts, of a sliding window. ``window``: the number of a fixed window,
     and how many jobs started in it.
     """
@@ -71,6 +76,7 @@ class LimiterState:
     line: int | None = None
     gate: int | None = None
     reset_from: int | None = None
+    reset_at: int | None = None
     starts: tuple[int, ...] = ()
     window: int | None = None
     window_starts: int = 0

@@ -8,14 +8,14 @@ job that ended is superseded before the next is put, so that no redrive brings i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
 from hourhand.domain.errors import FieldError, InvalidUnique, MissingKey
 from hourhand.domain.ids import canonical_json, short_digest
-from hourhand.domain.jobs.job import REDRIVABLE, Job, JobStatus
+from hourhand.domain.jobs.job import Job
 from hourhand.domain.limits.keys import InvalidLimit, KeyFields, parse_key_path
 from hourhand.domain.side_items import (
     UNIQUE_KEY_PREFIX,
@@ -85,7 +85,8 @@ class Unique:
         try:
             parse_key_path(self.key)
         except InvalidLimit as error:
-            raise _invalid("key", error.detail) from None
+            message = error.detail.removeprefix("key ").removesuffix(".")
+            raise _invalid("key", message) from None
         object.__setattr__(self, "until", _until(self.until))
         if self.on_conflict not in set(OnConflict):
             allowed = ", ".join(OnConflict)
@@ -118,12 +119,6 @@ class Unique:
             case Until.SUCCESS:
                 return not job.status.is_final or job.is_unresolved
         return now < job.created_at + timedelta(seconds=int(self.until))
-
-    def may_return(self, job: Job, now: datetime) -> bool:
-        """Whether a redrive would bring a job back in scope that is out of it."""
-        if job.status not in REDRIVABLE:
-            return False
-        return self.has_key(replace(job, status=JobStatus.PENDING), now)
 
 
 def digest_of_key(label: str, handler: str, key: str, job: KeyFields) -> str:

@@ -99,7 +99,8 @@ class SweepPlan:
     ``upcoming``: now to the horizon. ``recent``: the last few minutes, newest first. ``older``:
     open buckets whose turn it is. ``backlog``: from the watermark up, oldest first, so that each
     sweep gets further even if it runs out of time; while a resweep is under way, what it does not
-    cover comes first. ``deep``: the slow re-read of the last day.
+    cover comes first. ``deep``: the slow re-read of the last day. ``put_off``: beyond the horizon,
+    where parked jobs may be filed that could start now.
     """
 
     upcoming: tuple[int, ...]
@@ -108,11 +109,12 @@ class SweepPlan:
     backlog: tuple[int, ...]
     deep: tuple[int, ...]
     deep_next: int
+    put_off: tuple[int, ...] = ()
 
     @property
     def buckets(self) -> tuple[int, ...]:
         """All of them, most urgent first."""
-        return self.upcoming + self.recent + self.older + self.backlog + self.deep
+        return self.upcoming + self.recent + self._others
 
     def turns(self, shards: Mapping[int, Sequence[int]]) -> Iterator[tuple[Place, ...]]:
         """Yield what is read at a time of the ``shards`` of each bucket, most urgent first.
@@ -123,10 +125,13 @@ class SweepPlan:
         for bucket in self.upcoming + self.recent:
             for shard in shards[bucket]:
                 yield ((bucket, shard),)
-        others = self.older + self.backlog + self.deep
-        places = [(bucket, shard) for bucket in others for shard in shards[bucket]]
+        places = [(bucket, shard) for bucket in self._others for shard in shards[bucket]]
         for first in range(0, len(places), SIDE_BY_SIDE):
             yield tuple(places[first : first + SIDE_BY_SIDE])
+
+    @property
+    def _others(self) -> tuple[int, ...]:
+        return self.older + self.backlog + self.deep + self.put_off
 
 
 def reread_interval(age: timedelta) -> timedelta:
@@ -143,11 +148,12 @@ def plan_sweep(
     horizon: datetime,
     timings: Timings,
     *,
-    reads_all: bool = False,
+    put_off_until: datetime | None = None,
 ) -> SweepPlan:
     """Return what a tick at ``now`` reads, up to the bucket of ``horizon``.
 
-    ``reads_all``: every open bucket, whether or not it is its turn.
+    ``put_off_until``: parked jobs may start, wherever they are filed. Then it reads every open
+    bucket, whether or not it is its turn, and at last what is ahead up to this time.
     """
     current = bucket_of(now)
     upcoming = tuple(range(current, bucket_of(horizon) + 1))
@@ -165,7 +171,7 @@ def plan_sweep(
         for bucket in sorted(state.open, reverse=True)
         if bucket not in read
         and (
-            reads_all
+            put_off_until is not None
             or now - state.open[bucket].read_at >= reread_interval(now - bucket_end(bucket))
         )
     )
@@ -183,6 +189,7 @@ def plan_sweep(
         deep=tuple(bucket for bucket in range(start, stop) if bucket not in read),
         # At the present it starts again: else it would follow the present, a bucket a tick.
         deep_next=stop if stop < current else deep_first,
+        put_off=tuple(range(upcoming[-1] + 1, bucket_of(put_off_until or horizon) + 1)),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -388,17 +388,20 @@ class Invocation:
             )
         taken = {one[1:] for one in self.journal.signals_taken()}
         signals = [signal_of(item) for item in items]
-        for _ in range(MAX_REWRITES):
-            found = next_signal(signals, created_ms=self.scope.created_ms, taken=taken, path=path)
-            if found is None or not branch_of(path) or found.taken_by == path:
-                return found
+        found = self._choose(signals, taken, path)
+        while found is not None and branch_of(path) and found.taken_by != path:
             # Another owner may run the branches in another order: the signal's own item says
             # which of them has it.
             update = take_signal(self.run_id, found, path, self.scope.keep_until)
             if self.ports.side_items.write_item(update).is_applied:
-                return found
+                break
+            # One less to choose from, so this ends.
             taken.add(f"{found.name}#{found.id}")
-        return None
+            found = self._choose(signals, taken, path)
+        return found
+
+    def _choose(self, signals: Sequence[Signal], taken: set[str], path: str) -> Signal | None:
+        return next_signal(signals, created_ms=self.scope.created_ms, taken=taken, path=path)
 
     def open_callback(
         self, path: str, timeout: timedelta | None, heartbeat: timedelta | None

@@ -96,6 +96,8 @@ class DurableRuns:
                 if len(items) < PAGE:
                     break
                 after = items[-1].key.sort
+            else:
+                raise RunEnds("JournalFull", "The run has more items than can be kept for longer.")
         for record in self.read(job):
             if record.place is not None and record.place.startswith("journal/"):
                 self.ports.objects.mark_finished(record.place, keep_until)

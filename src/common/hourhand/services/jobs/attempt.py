@@ -208,7 +208,7 @@ class RunningAttempt:
             reason=error.message,
         )
         snoozed = replace(finished, outcome=Outcome.SNOOZED)
-        return self._again(snoozed, LEFT_TO_NEWER, "does not fit the code of a replaced deployment")
+        return self._again(snoozed, LEFT_TO_NEWER, "does not fit replaced code")
 
     def replay(self, result: Content | None) -> bool:
         """Commit the result that an earlier attempt under the same key recorded."""

@@ -15,7 +15,7 @@ from hourhand.domain.errors import (
     UniqueConflict,
     WrongState,
 )
-from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.job import REDRIVABLE, Job
 from hourhand.domain.jobs.transitions import keep_after_end, supersede
 from hourhand.domain.limits.unique_keys import (
     OnConflict,
@@ -137,21 +137,19 @@ class UniqueJobs:
             next_one = newest + 1
             job_id = self.records.ids.of_unique(key.digest, next_one)
             job = build(job_id, now, (key.digest, next_one))
-            put = self._put(key, job, standing, read_at, actor)
+            put = self._put(job, standing, read_at, actor)
             if isinstance(put, Applied):
                 return put.job, True
             if put.current is not None:
                 self._settle_payload(job, put.current)
         raise Unavailable("Other submissions of this unique key came first each time; try again.")
 
-    def _put(
-        self, key: UniqueKey, job: Job, standing: Job | None, read_at: float, actor: str
-    ) -> WriteResult:
+    def _put(self, job: Job, standing: Job | None, read_at: float, actor: str) -> WriteResult:
         """Put the next job of a key, once a redrive cannot bring the one before back in scope.
 
         ``read_at``: when that one was read, by the monotonic clock.
         """
-        if standing is not None and not self._supersede(key.unique, standing, job.created_at):
+        if standing is not None and not self._supersede(standing, job.created_at):
             return Refused(None)
         if self.clock.monotonic() - read_at > self.timings.stall_bound.total_seconds():
             # The next job may be over by now, and deleted.
@@ -163,9 +161,12 @@ class UniqueJobs:
             self.records.keep(created, created.due_at or job.created_at)
         return result
 
-    def _supersede(self, unique: Unique, job: Job, now: datetime) -> bool:
-        """Whether a job stays out of scope. One that a redrive would bring back is marked."""
-        if job.superseded_at is not None or not unique.may_return(job, now):
+    def _supersede(self, job: Job, now: datetime) -> bool:
+        """Whether a job stays out of scope. One that a redrive could bring back is marked.
+
+        Whatever the scope is now: a later deployment may declare another one.
+        """
+        if job.superseded_at is not None or job.status not in REDRIVABLE:
             return True
         move = partial(supersede, now=now)
         return isinstance(make_transition(self.records.jobs, job, move), Applied)

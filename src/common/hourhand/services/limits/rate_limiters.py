@@ -42,10 +42,11 @@ from hourhand.domain.limits.rates import (
 )
 from hourhand.domain.limits.windows import Windows
 from hourhand.domain.side_items import SideItemUpdate, SideKey
-from hourhand.domain.times import from_ms
+from hourhand.domain.times import from_ms, to_ms
 from hourhand.ports.clock import Clock
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.side_item_store import SideItemStore
+from hourhand.ports.telemetry import Telemetry
 from hourhand.services.limits.known_overrides import KnownOverrides
 
 MAX_RACES = 5
@@ -81,17 +82,6 @@ class Limiter:
     pace: Pace
     cost: Callable[[], float]
 
-    def cost_us(self) -> int:
-        """Return by how much a start moves the state. Raises `CostTooHigh`, `Unavailable`."""
-        cost, declared = self.cost(), self.limit.limit
-        if isinstance(declared, Rate) and cost > declared.count:
-            raise CostTooHigh(
-                f"The job counts for {cost:g} starts of the rate limit {self.limit.name}, which "
-                f"has {declared.count:,} in its period."
-            )
-        # An operator may have set a lower number: then the job counts for a whole period.
-        return self.pace.taking(min(cost, self.rate.count))
-
     @property
     def windows(self) -> Windows | None:
         """How it counts, if it counts starts in windows."""
@@ -119,10 +109,6 @@ class Crowded(Exception):
     """Other jobs moved the state before every write."""
 
 
-class CostTooHigh(Exception):
-    """A job counts for more starts than its rate has in a period."""
-
-
 @dataclass(frozen=True, slots=True)
 class RateLimiters:
     """Reads and writes rate limiter states."""
@@ -131,6 +117,7 @@ class RateLimiters:
     clock: Clock
     randomness: Randomness
     overrides: KnownOverrides
+    telemetry: Telemetry
 
     def ask_again(self) -> timedelta:
         """Return how long a job waits that lost every race, drawn so that no herd returns."""
@@ -181,6 +168,8 @@ class RateLimiters:
     def hold(self, limit: JobLimit, rate: Rate, until: datetime) -> None:
         """Let no job of the limit's key start before ``until``. Raises `Crowded`."""
         rate = self._present(limit, rate)
+        # Whole seconds: of many refusals at once, the first writes and the others only read.
+        until = from_ms(-(-to_ms(until) // 1_000) * 1_000)
         # The gate lets jobs start a burst before it: so much further it must move.
         held = until + timedelta(microseconds=pace_of(rate).tolerance_us) + EARLY_START
         for shard in range(rate_shards(rate)):
@@ -198,6 +187,11 @@ class RateLimiters:
         """
         write = partial(reset_write, pace=pace_of(self._present(limit, rate)), lead=lead)
         return sum(self._move(key, write) for key in self._keys(limit, rate)) > 0
+
+    def was_reset(self, limiter: Limiter, since: datetime) -> bool:
+        """Whether the state was reset since a job passed its gate: that start is not counted."""
+        reset_at = read_state(self.side_items.read_item(limiter.key)).reset_at
+        return reset_at is not None and reset_at >= to_ms(since) * 1_000
 
     def _present(self, limit: JobLimit, rate: Rate) -> Rate:
         return rate.with_count(self.overrides.max_of(limit, rate.count))
@@ -228,9 +222,9 @@ class RateLimiters:
     ) -> Given:
         """Make the write that ``decide`` returns for the state as it stands.
 
-        ``is_bound``: a start time beyond the longest wait is not reserved. Raises `CostTooHigh`.
+        ``is_bound``: a start time beyond the longest wait is not reserved.
         """
-        cost_us = limiter.cost_us()
+        cost_us = limiter.pace.taking(self._cost(limiter, job))
         state = read_state(self.side_items.read_item(limiter.key))
         for _ in range(MAX_RACES):
             now = self.clock.now()
@@ -244,3 +238,20 @@ class RateLimiters:
                 at = time_given(write, state, cost_us, limiter.pace, bounds)
                 return Given(write.gives, at)
         raise Crowded
+
+    def _cost(self, limiter: Limiter, job: Job) -> float:
+        """Return how many starts a job counts for: at most those of a period.
+
+        An operator or a deployment may have lowered the number since the job was submitted.
+        """
+        cost, most = limiter.cost(), limiter.rate.count
+        if cost > most:
+            self.telemetry.warning(
+                "A job costs more than the present count of its rate limit. It counts for a whole "
+                "period.",
+                job_id=job.id,
+                limit=limiter.limit.name,
+                cost=cost,
+                count=most,
+            )
+        return min(cost, most)

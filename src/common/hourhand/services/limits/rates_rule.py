@@ -16,14 +16,13 @@ from hourhand.domain.jobs.transitions import change
 from hourhand.domain.jobs.waiting import Reservation
 from hourhand.domain.limits.declarations import Rate
 from hourhand.domain.limits.rate_writes import Pass
-from hourhand.domain.limits.rates import PAID_FOR
+from hourhand.domain.limits.rates import LONGEST_HOLD, PAID_FOR
 from hourhand.ports.job_store import Applied
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.due import DueJobs
 from hourhand.services.jobs.execution import Candidate, Deferred
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.rate_limiters import (
-    CostTooHigh,
     Crowded,
     Given,
     Limiter,
@@ -34,9 +33,6 @@ from hourhand.services.optional import ask_optionally
 
 TOO_LONG = "RateLimitTooLong"
 """The error of a job whose start time would be more than 30 days away."""
-
-COST_TOO_HIGH = "RateLimitCostTooHigh"
-"""The error of a job that counts for more starts than its rate has in a period."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +68,6 @@ class RateWaits:
                 given.append((limiter, self.limiters.reserve(limiter, job)))
             except TooFar:
                 return self.end_too_far(candidate, job, limiter)
-            except CostTooHigh as error:
-                end_too_high(candidate, error)
-                return None
             except Crowded:
                 return self.ask_again()
         return self.move(job, given)
@@ -104,13 +97,23 @@ class RateWaits:
     def hold(self, job: Job, until: datetime) -> None:
         """Let no job start before ``until`` that has the rate limits of ``job``.
 
-        Raises nothing: the outcome of the attempt, which asked for it, must be committed.
+        At most for `LONGEST_HOLD`. Raises nothing: the outcome of the attempt, which asked for it,
+        must be committed.
         """
+        latest = self.limiters.clock.now() + LONGEST_HOLD
+        if until > latest:
+            self.telemetry.warning(
+                "A handler asked to hold the rate limits of its job for longer than they can be "
+                "held. Other jobs of these limits start again before that time.",
+                job_id=job.id,
+                asked_until=until.isoformat(),
+                held_until=latest.isoformat(),
+            )
         ask_optionally(
             self.telemetry,
             "The rate limits of a job could not be held back after a refusal. The jobs that start "
             "meanwhile may be refused, too.",
-            partial(self._hold, job, until),
+            partial(self._hold, job, min(until, latest)),
         )
 
     def _hold(self, job: Job, until: datetime) -> None:
@@ -130,11 +133,6 @@ class RateWaits:
         message = f"The rate limit {limiter.limit.name} has no start within 30 days."
         candidate.error = ErrorInfo(type=TOO_LONG, message=message, retryable=False)
         return None
-
-
-def end_too_high(candidate: Candidate, error: CostTooHigh) -> None:
-    """End a job DEAD that counts for more starts than any period has, instead of starting it."""
-    candidate.error = ErrorInfo(type=COST_TOO_HIGH, message=str(error), retryable=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +172,6 @@ class GateRule:
             return self._come_back(job, job.reservation, limiters)
         except Crowded:
             return self.waits.ask_again()
-        except CostTooHigh as error:
-            end_too_high(candidate, error)
-            return None
 
     def _start(
         self, candidate: Candidate, job: Job, limiters: Sequence[Limiter]
@@ -200,9 +195,11 @@ class GateRule:
         """Let a job pass the gates that came back at its time, or send it back once more."""
         now = self.waits.limiters.clock.now()
         is_paid = now <= reservation.at + PAID_FOR
+        paid_at = job.history[-1].at
         given: list[tuple[Limiter, Given]] = []
         for limiter in limiters:
-            if is_paid and limiter.limit.position in reservation.paid:
+            has_paid = is_paid and limiter.limit.position in reservation.paid
+            if has_paid and not self.waits.limiters.was_reset(limiter, paid_at):
                 given.append((limiter, Given(Pass.GATE, reservation.at)))
                 continue
             got = self.waits.limiters.pass_gate(limiter, job)

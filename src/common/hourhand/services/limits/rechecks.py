@@ -92,12 +92,13 @@ class Rechecks:
 
 
 def _found(job: Job, seen: _Seen, own_shard: int) -> OutOfQueue | None:
-    if (job.id, job.generation) in seen.waiting:
-        return None
     for shard, record in seen.records.items():
-        # A grant may have chosen any shard.
+        # A grant may have chosen any shard. A granted job may still stand in the queue, behind
+        # others: the component that granted it died before it sent it.
         if record.holds(job.id, job.generation):
             # Rounded up: its message was sent after it.
             second = admitted_at_second(record.holders[job.id]) + 1
             return OutOfQueue(datetime.fromtimestamp(second, UTC), shard)
+    if (job.id, job.generation) in seen.waiting:
+        return None
     return OutOfQueue() if own_shard in seen.all_read else None

@@ -24,7 +24,6 @@ from hourhand.services.jobs.bulk import BulkFailure, BulkResult
 from hourhand.services.jobs.due import DueJobs
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.rate_limiters import (
-    CostTooHigh,
     Crowded,
     Limiter,
     RateLimiters,
@@ -86,8 +85,7 @@ class Retimes:
 
     It begins the line of the rate anew and reserves for one job after the other, as their workers
     do. After a call that is not continued, the other jobs come back at the times that they had, and
-    those that had passed the gate start beside the ones that were moved: above the rate, until the
-    retiming goes on or is repeated.
+    pass the gate: also those that had passed it before it was reset. So the rate is kept.
     """
 
     jobs: JobStore
@@ -178,7 +176,9 @@ class Retimes:
         reservation = job.reservation
         if reservation is None or not job.status.is_waiting or job.waits_for is not None:
             return
-        is_new = job.history[-1].at >= began_at
+        last = job.history[-1]
+        # On a clock that stands still, all of it happens at one instant.
+        is_new = last.at > began_at or (last.at == began_at and last.actor == actor)
         if is_new or reservation.at <= self.limiters.clock.now() + EARLY_START:
             return
         try:
@@ -199,7 +199,7 @@ class Retimes:
         """
         try:
             at = self.limiters.reserve(limiter, job).at
-        except (TooFar, CostTooHigh):
+        except TooFar:
             # It keeps its time, at which its worker decides.
             return False
         except Crowded as error:

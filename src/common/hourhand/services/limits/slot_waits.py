@@ -9,6 +9,7 @@ from hourhand.domain.jobs.pauses import Waiting
 from hourhand.domain.jobs.waiting import MAX_POSITION, WaitKind
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.domain.limits.job_limits import waits_for_group
+from hourhand.domain.limits.waiters import Waiter, WaiterState, state_of
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.slot_tables import Slots, SlotTables
 from hourhand.services.limits.wait_queues import is_parked_for
@@ -51,8 +52,24 @@ class SlotWaits:
         )
 
     def _position(self, slots: Slots, job: Job) -> int | None:
-        """Return the place of a parked job among those of all shards, up to `MAX_POSITION`."""
+        """Return the place of a parked job among those of all shards, up to `MAX_POSITION`.
+
+        Records of jobs that ended, moved on or wait for something else do not count.
+        """
         views = [self.tables.view(shard, MAX_POSITION) for shard in slots.shards]
         first = sorted(waiter for view in views for waiter in view.waiters)[:MAX_POSITION]
         ids = [waiter.job_id for waiter in first]
-        return ids.index(job.id) + 1 if job.id in ids else None
+        if job.id not in ids:
+            return None
+        before = first[: ids.index(job.id)]
+        found = self.tables.jobs.get_many([waiter.job_id for waiter in before]) if before else {}
+        waiting = [one for one in before if self._waits(slots, one, found.get(one.job_id))]
+        return len(waiting) + 1
+
+    def _waits(self, slots: Slots, waiter: Waiter, job: Job | None) -> bool:
+        """Whether a waiter waits for this limit, or is on its way to park for it."""
+        waited_for = self.limits.waited_for(job) if job is not None else None
+        is_parked = waited_for is not None and waited_for[0] == slots.limit.name
+        now = self.tables.clock.now()
+        state = state_of(waiter, job, is_parked=is_parked, is_paused=False, holds=False, now=now)
+        return state not in {WaiterState.STRAY, WaiterState.ELSEWHERE}

@@ -222,20 +222,21 @@ class SchedulingService:
             seen, handed_over = self._read(sweep, plan, shard_map, stint)
         finally:
             sweep.settle()
-        completed = len(seen) == len(plan.buckets)
+        read_all = len(seen) == len(plan.buckets)
+        completed = seen.keys() >= set(plan.buckets) - set(plan.put_off)
         # A clock of which nothing is known, as one that is off, closes no bucket.
         if audit.is_sure:
             state = self.watermark.advance(state, plan, seen, now, shard_map.version)
         sent = before.sent if before is not None else None
         if self.skips_marks and audit.is_sure and completed and counts.sent_all:
             sent = window_of(now, judgement.horizon, self.timings)
-        rechecked_all = completed and counts.sent_all and sweep.rechecked_all
+        rechecked_all = read_all and counts.sent_all and sweep.rechecked_all
         limits = self.changed_limits.after_sweep(limits, now, rechecked_all=rechecked_all)
         record = TickRecord(
             at=now, holder=stint.lease.holder, epoch=stint.lease.epoch, sent=sent, limits=limits
         )
         self._record(record, stint.lease, counts, state, seen, audit, before)
-        self._settle_pauses(judgement.pauses, stint, sent_all=completed and counts.sent_all)
+        self._settle_pauses(judgement.pauses, stint, sent_all=read_all and counts.sent_all)
         # Last of all: no schedule, whatever it takes, keeps a job from being swept. Visits send
         # what they make themselves; what SQS refused of that, the next sweep sends.
         visits = self._visit_schedules(stint, judgement)
@@ -258,15 +259,11 @@ class SchedulingService:
         return SweepContext(now, horizon, self.timings, economy=economy, pauses=pauses)
 
     def _plan(self, state: Watermark, judgement: SweepContext, limits: LimitsSeen) -> SweepPlan:
-        """Say what to read: everything in which parked jobs may wait that could start now.
-
-        That is so after the end of a pause, and after a change of limits.
-        """
-        now, horizon = judgement.now, judgement.horizon
-        reads_all = limits.changed_at is not None or bool(judgement.pauses.ended(now))
-        if reads_all:
-            horizon = max(horizon, now + PUT_OFF_BY + self.timings.tick)
-        return plan_sweep(state, now, horizon, self.timings, reads_all=reads_all)
+        """Say what to read: all that parked jobs are in, after a pause or a change of limits."""
+        now = judgement.now
+        may_start = limits.changed_at is not None or bool(judgement.pauses.ended(now))
+        until = now + PUT_OFF_BY + self.timings.tick if may_start else None
+        return plan_sweep(state, now, judgement.horizon, self.timings, put_off_until=until)
 
     def _settle_pauses(self, pauses: HandlerPauses, stint: Stint, *, sent_all: bool) -> None:
         if not pauses.pauses:

@@ -55,6 +55,8 @@ export function SubmitForm({ form, setForm, isCopy = false }) {
     // Asked again: something may have been typed since this was drawn.
     setForm((old) => (old.payload === filledIn ? { ...old, payload } : old));
   }, [handler]);
+  // New fields begin with what was filled in. The editor of JSON stays: someone may be typing in it.
+  const fieldsKey = handler?.payload_schema && `${handler.name} ${filledIn}`;
   const set = (name) => (value) => setForm((old) => ({ ...old, [name]: value }));
   const wrong = (field, isExact) => error?.of?.(field, isExact);
   const isReady = form.handler && !jsonFault(form.payload);
@@ -75,7 +77,7 @@ export function SubmitForm({ form, setForm, isCopy = false }) {
     <div class="fields">
       <${HandlerField} value=${form.handler} onChange=${set("handler")} error=${wrong("handler")} />
       ${form.handler && html`<div class="field-wide"><${HandlerPauseNotice} name=${form.handler}>The job is accepted, and waits.<//></div>`}
-      <${PayloadFields} key=${`${handler?.name} ${filledIn}`} schema=${handler?.payload_schema} text=${form.payload}
+      <${PayloadFields} key=${fieldsKey} schema=${handler?.payload_schema} text=${form.payload}
         onChange=${set("payload")} hint=${form.note} wrong=${wrong} />
     </div>
     <${When} form=${form} set=${set} wrong=${wrong} />

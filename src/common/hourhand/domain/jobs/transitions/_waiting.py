@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from hourhand.domain.jobs.conditions import Absent, Is
@@ -12,6 +12,9 @@ from hourhand.domain.jobs.transitions._parts import make_event, not_started, sam
 from hourhand.domain.jobs.transitions._transition import Transition, recording
 from hourhand.domain.jobs.waiting import WaitsFor
 from hourhand.domain.ticks.buckets import Entry
+
+MILLISECOND = timedelta(milliseconds=1)
+"""The shortest time that is stored."""
 
 
 def park(
@@ -42,7 +45,7 @@ def park(
             if sent_at is None
             else Is("enqueued_at", sent_at),
         },
-        sets={"waits_for": waits_for, "enqueued_at": now, **_noted(slot_shards)},
+        sets={"waits_for": waits_for, "enqueued_at": _marked(now, sent_at), **_noted(slot_shards)},
         entry=entry,
     )
     return recording(move, job, make_event(job, EventKind.PARKED, now, job.status, actor, reason))
@@ -75,12 +78,20 @@ def unpark(
         },
         sets={
             "waits_for": None,
-            "enqueued_at": now if sends_now else None,
+            "enqueued_at": _marked(now, job.enqueued_at) if sends_now else None,
             **_noted(slot_shards),
         },
         entry=entry,
     )
     return recording(move, job, make_event(job, EventKind.ENQUEUED, now, status, actor, reason))
+
+
+def _marked(now: datetime, before: datetime | None) -> datetime:
+    """Return ``now``, or a moment earlier if the write expects this very time.
+
+    So what it sets differs from what it expects, and a late copy of it is refused.
+    """
+    return now - MILLISECOND if now == before else now
 
 
 def _noted(slot_shards: bytes | None) -> Mapping[str, Any]:
