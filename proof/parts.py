@@ -86,7 +86,7 @@ PARTS = (
         " and is slow. All jobs end as they should.",
         covers="no accepted job is lost or completed twice if AWS refuses, fails, is slow, does a"
         " part or loses its answer",
-        minutes=25,
+        minutes=35,
     ),
     Part(
         name="api",
