@@ -189,7 +189,7 @@ def plan_sweep(
         deep=tuple(bucket for bucket in range(start, stop) if bucket not in read),
         # At the present it starts again: else it would follow the present, a bucket a tick.
         deep_next=stop if stop < current else deep_first,
-        put_off=tuple(range(upcoming[-1] + 1, bucket_of(put_off_until or horizon) + 1)),
+        put_off=tuple(range(bucket_of(horizon) + 1, bucket_of(put_off_until or horizon) + 1)),
     )
 
 
