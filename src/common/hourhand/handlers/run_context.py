@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
-import inspect
 import json
-import math
-import threading
 import uuid
 from collections.abc import (
-    AsyncIterable,
-    AsyncIterator,
-    Awaitable,
     Callable,
-    Generator,
-    Iterable,
     Sequence,
 )
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,7 +16,6 @@ from hourhand.domain.durable.calls import (
     DEFAULT_STEP_SECONDS,
     NOW,
     Failure,
-    On,
     Place,
     Recorded,
     Retries,
@@ -36,16 +25,13 @@ from hourhand.domain.durable.calls import (
     Try,
     Value,
 )
-from hourhand.domain.durable.names import PathNames, name_problem
-from hourhand.domain.durable.records import INLINE_BYTES
+from hourhand.domain.durable.names import name_problem
 from hourhand.domain.ids import content_hash
-from hourhand.domain.jobs.job import MAX_CONTENT_BYTES, ErrorInfo, Outcome
-from hourhand.domain.jobs.retry import RetryPolicy
-from hourhand.handlers._context import JobContext, StopReason
+from hourhand.domain.jobs.job import ErrorInfo
+from hourhand.handlers._context import JobContext
 from hourhand.handlers._errors import (
     CallbackFailed,
     InvalidCall,
-    NestedStep,
     NotRetryable,
     ResultNotJson,
     RetryLater,
@@ -54,59 +40,30 @@ from hourhand.handlers._errors import (
     StepFailed,
     StepInterrupted,
     StepTimeout,
-    Suspended,
-    UseBranch,
 )
-from hourhand.handlers._results import result_text
+from hourhand.handlers.run_arguments import (
+    MAX_SLEEP,
+    RowSource,
+    async_pairs,
+    checked_aliases,
+    checked_cursor,
+    checked_retry,
+    checked_text,
+    message_of,
+    pairs_of,
+    span,
+)
+from hourhand.handlers.run_calls import Ask, CallStep, Course, RunCalls, Sleep
 from hourhand.handlers.run_state import (
     CURRENT_STEP,
     STEP_KEY,
     Lost,
     Restart,
     RunningStep,
-    RunState,
-    Stopped,
-    Unwinding,
 )
-from hourhand.ports.durable_run import DurableRun
 from hourhand.ports.handler_runner import Finished
 
-MAX_SLEEP = timedelta(days=366)
-MAX_ALIASES = 10
-
-LOOK_AGAIN = timedelta(seconds=5)
-"""When a run is tried again whose records another worker changed, or could not be written."""
-
 _MISSING: Any = object()
-
-
-@dataclass(frozen=True, slots=True)
-class _Ask:
-    """Call the journal."""
-
-    call: Callable[[], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class _Sleep:
-    """Sleep in place."""
-
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """Call the function of a step."""
-
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    key: str
-    timeout_seconds: float
-
-
-_Course = Generator[_Ask | _Sleep | _Call, Any, Any]
-"""What a call does, one command after the other; a sync or an async driver carries it out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,31 +106,14 @@ class LazyResult:
         return self._get()
 
 
-RowSource = Callable[[Any], Any]
-"""What `RunContext.iterate` gets its rows from; see there."""
-
-
 @dataclass(kw_only=True, slots=True)
-class RunContext(JobContext):
+class RunContext(RunCalls):
     """The first argument of a durable handler.
 
     In an ``async`` handler, every call that may wait returns an awaitable. A context belongs to
     one thread or task; parallel code takes a `branch` for each of its parts. Between calls of the
     context a handler decides only by its payload, by recorded results and by the context.
     """
-
-    run: DurableRun
-    limit_seconds: float = math.inf
-    state: RunState = field(default_factory=RunState)
-    branch_path: str = ""
-    _names: PathNames = field(init=False)
-    _owner: object = field(default=None, init=False)
-    _parent: RunContext | None = None
-    _unwound: bool = field(default=False, init=False)
-
-    def __post_init__(self) -> None:
-        """Count the names of this branch from the beginning."""
-        self._names = PathNames(self.branch_path)
 
     # --- steps ---
 
@@ -200,12 +140,12 @@ class RunContext(JobContext):
         ``private``: the result is shown nowhere. ``lazy``: the call returns a `LazyResult`, so that
         a replay reads the result only where it is needed. Raises `StepFailed`, `StepInterrupted`.
         """
-        path, aliases = self._bind(name), _checked_aliases(aka)
+        path, aliases = self._bind(name), checked_aliases(aka)
         if compensate is not None:
             self.state.reversals.append((path, aliases, compensate))
         seconds = self._step_seconds(timeout)
         options = StepOptions(
-            retry=_checked_retry(retry),
+            retry=checked_retry(retry),
             timeout_seconds=seconds,
             is_once=once,
             is_compensated=compensate is not None,
@@ -227,16 +167,16 @@ class RunContext(JobContext):
         aliases: tuple[str, ...],
         options: StepOptions,
         call: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]],
-    ) -> _Course:
+    ) -> Course:
         run = self.run
         if aliases:
-            path = yield _Ask(lambda: run.path_of(path, aliases))
-        answer = yield _Ask(lambda: run.begin_step(path, options, fits=self._fits(options)))
+            path = yield Ask(lambda: run.path_of(path, aliases))
+        answer = yield Ask(lambda: run.begin_step(path, options, fits=self._fits(options)))
         while isinstance(answer, Try):
             if answer.delay > timedelta(0):
-                yield _Sleep(answer.delay.total_seconds())
+                yield Sleep(answer.delay.total_seconds())
             self._require_running()
-            begun: Try | Value | Failure = yield _Ask(self._starting(answer, options))
+            begun: Try | Value | Failure = yield Ask(self._starting(answer, options))
             if not isinstance(begun, Try):
                 answer = begun
                 break
@@ -247,11 +187,11 @@ class RunContext(JobContext):
                 if self.state.before_call is not None:
                     self.state.before_call(path)
                 value = yield self._call(call, begun, options)
-                text = _checked_text(value)
+                text = checked_text(value)
             except Exception as error:  # noqa: BLE001 - whatever it raised is the step's failure
-                answer = yield _Ask(self._failing(begun, options, error))
+                answer = yield Ask(self._failing(begun, options, error))
             else:
-                answer = yield _Ask(self._ending(begun, options, text))
+                answer = yield Ask(self._ending(begun, options, text))
         return self._step_result(path, answer, is_lazy=options.is_lazy)
 
     def _starting(self, attempt: Try, options: StepOptions) -> Callable[[], Any]:
@@ -265,7 +205,7 @@ class RunContext(JobContext):
     ) -> Callable[[], Any]:
         info = ErrorInfo(
             type=type(error).__name__,
-            message=_message_of(error),
+            message=message_of(error),
             retryable=not isinstance(error, (NotRetryable, ResultNotJson)),
         )
         wish = error if isinstance(error, (RetryLater, Snooze)) else None
@@ -284,10 +224,10 @@ class RunContext(JobContext):
         call: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]],
         attempt: Try,
         options: StepOptions,
-    ) -> _Call:
+    ) -> CallStep:
         function, args, kwargs = call
         key = attempt.key
-        return _Call(
+        return CallStep(
             function,
             tuple(key if arg is STEP_KEY else arg for arg in args),
             {name: key if arg is STEP_KEY else arg for name, arg in kwargs.items()},
@@ -314,10 +254,10 @@ class RunContext(JobContext):
         kind = StepInterrupted if error.type == StepInterrupted.__name__ else StepFailed
         raise kind(path, error.type, error.message)
 
-    def _lazy_result(self, path: str, found: Value | Recorded) -> _Course:
+    def _lazy_result(self, path: str, found: Value | Recorded) -> Course:
         value = found
         if isinstance(found, Recorded):
-            value = yield _Ask(lambda: self.run.result_of(path))
+            value = yield Ask(lambda: self.run.result_of(path))
         assert isinstance(value, Value), "a result that is read has a text"
         return json.loads(value.text)
 
@@ -341,12 +281,12 @@ class RunContext(JobContext):
             raise InvalidCall(f"The time must be an aware datetime, not {instant}.")
         return self._carry_out(self._sleep(self._bind(name), instant))
 
-    def _sleep(self, path: str, until: datetime | timedelta) -> _Course:
-        answer = yield _Ask(lambda: self.run.sleep(path, until))
+    def _sleep(self, path: str, until: datetime | timedelta) -> Course:
+        answer = yield Ask(lambda: self.run.sleep(path, until))
         if isinstance(answer, Suspension):
             raise self._unwind(answer)
         if answer > timedelta(0):
-            yield _Sleep(answer.total_seconds())
+            yield Sleep(answer.total_seconds())
 
     def wait_for(
         self, signal: str, timeout: float | timedelta | None = None, default: Any = _MISSING
@@ -356,12 +296,12 @@ class RunContext(JobContext):
         ``timeout``: how long to wait; then ``default`` is returned, or `SignalTimeout` raised.
         """
         return self._carry_out(
-            self._wait_for(self._bind(signal), signal, _span("timeout", timeout), default)
+            self._wait_for(self._bind(signal), signal, span("timeout", timeout), default)
         )
 
-    def _wait_for(self, path: str, signal: str, timeout: timedelta | None, default: Any) -> _Course:
+    def _wait_for(self, path: str, signal: str, timeout: timedelta | None, default: Any) -> Course:
         has_default = default is not _MISSING
-        answer = yield _Ask(
+        answer = yield Ask(
             lambda: self.run.wait_for_signal(path, signal, timeout, has_default=has_default)
         )
         if isinstance(answer, Suspension):
@@ -383,13 +323,13 @@ class RunContext(JobContext):
         ``timeout``: how long it may take; ``heartbeat``: at most how long between two heartbeats.
         """
         path = self._bind(name)
-        spans = _span("timeout", timeout), _span("heartbeat", heartbeat)
+        spans = span("timeout", timeout), span("heartbeat", heartbeat)
         return self._carry_out(self._callback(path, *spans))
 
     def _callback(
         self, path: str, timeout: timedelta | None, heartbeat: timedelta | None
-    ) -> _Course:
-        token = yield _Ask(lambda: self.run.open_callback(path, timeout, heartbeat))
+    ) -> Course:
+        token = yield Ask(lambda: self.run.open_callback(path, timeout, heartbeat))
 
         def result() -> Any:
             self._require_own()
@@ -397,8 +337,8 @@ class RunContext(JobContext):
 
         return Callback(token, result, self.run.api_url)
 
-    def _callback_result(self, path: str) -> _Course:
-        answer = yield _Ask(lambda: self.run.callback_result(path))
+    def _callback_result(self, path: str) -> Course:
+        answer = yield Ask(lambda: self.run.callback_result(path))
         if isinstance(answer, Suspension):
             raise self._unwind(answer)
         if isinstance(answer, Value):
@@ -446,7 +386,7 @@ class RunContext(JobContext):
         path = self._bind(name)
         if every < 1:
             raise InvalidCall(f"every must be at least 1, not {every}.")
-        source = rows if callable(rows) else _pairs_of(rows)
+        source = rows if callable(rows) else pairs_of(rows)
         if self.state.is_async:
             return self._iterate_async(path, source, every)
         return self._iterate(path, source, every)
@@ -469,17 +409,17 @@ class RunContext(JobContext):
         if place.is_done:
             return
         seen, cursor = 0, json.loads(place.cursor_text)
-        async for row, behind in _async_pairs(source(cursor)):
+        async for row, behind in async_pairs(source(cursor)):
             if seen and seen % every == 0:
                 await self._carry_out_async(self._save_place(path, cursor))
             yield row
             seen, cursor = seen + 1, behind
         await self._carry_out_async(self._save_place(path, cursor, is_done=True))
 
-    def _save_place(self, path: str, cursor: Any, *, is_done: bool = False) -> _Course:
+    def _save_place(self, path: str, cursor: Any, *, is_done: bool = False) -> Course:
         self._require_running()
-        place = Place(_checked_cursor(cursor), is_done)
-        yield _Ask(lambda: self.run.save_place(path, place))
+        place = Place(checked_cursor(cursor), is_done)
+        yield Ask(lambda: self.run.save_place(path, place))
         rest = min(DEFAULT_STEP_SECONDS, self.limit_seconds / 4)
         if not is_done and self.remaining_seconds < rest:
             raise self._unwind(NOW)
@@ -499,11 +439,11 @@ class RunContext(JobContext):
         It keeps its id, and the signals that no wait has returned yet.
         """
         self._require_own()
-        text = _checked_text(payload)
+        text = checked_text(payload)
         return self._carry_out(self._restart(text))
 
-    def _restart(self, text: str) -> _Course:
-        yield _Ask(self.run.before_restart)
+    def _restart(self, text: str) -> Course:
+        yield Ask(self.run.before_restart)
         raise self._unwind(Restart(text))
 
     def branch(self, name: str) -> RunContext:
@@ -522,19 +462,6 @@ class RunContext(JobContext):
             branch_path=f"{path}/",
             _parent=self,
         )
-
-    @property
-    def suspending(self) -> bool:
-        """Whether the handler is being unwound: its ``finally`` clauses run at each suspension."""
-        return self._unwound or (self._parent is not None and self._parent.suspending)
-
-    @property
-    def limit_at_monotonic(self) -> float:
-        """When the handler must stop: at its end, or at that of the step that runs."""
-        step = self.state.step
-        if step is None or self.state.is_async:
-            return self.ends_at_monotonic
-        return min(self.ends_at_monotonic, step.ends_at_monotonic)
 
     def step_overran(self, *, still_runs: bool) -> Finished | None:
         """Record that the step that runs failed for its time, from the thread that watches.
@@ -555,275 +482,3 @@ class RunContext(JobContext):
         self._unwind(answer if isinstance(answer, (ErrorInfo, Lost)) else NOW)
         unwound = self.unwound_as()
         return None if unwound is None else replace(unwound, still_runs=still_runs)
-
-    def unwound_as(self) -> Finished | None:
-        """Return how the attempt ends of a handler that was unwound; else ``None``."""
-        match self.state.unwinding:
-            case None:
-                return None
-            case ErrorInfo() as error:
-                return Finished(outcome=Outcome.FAILED, error=error)
-            case Lost():
-                return Finished(outcome=Outcome.SNOOZED, retry_after=LOOK_AGAIN)
-            case Stopped():
-                return Finished(outcome=Outcome.CANCELLED)
-            case Restart(text):
-                return Finished(outcome=Outcome.RESTARTED, payload_text=text)
-            case Suspension() as suspension:
-                return Finished(outcome=Outcome.SUSPENDED, suspension=suspension)
-
-    # --- rules of calls ---
-
-    def _asking(self, call: Callable[[], Any]) -> _Course:
-        return (yield _Ask(call))
-
-    def _bind(self, name: str) -> str:
-        """Return the path of a call, at the moment of the call."""
-        self._require_own()
-        try:
-            return self._names.next(name)
-        except ValueError as error:
-            raise InvalidCall(str(error)) from None
-
-    def _require_own(self) -> None:
-        """Refuse a call from a step, from another thread or task, or while unwinding."""
-        if CURRENT_STEP.get() is not None:
-            raise NestedStep("The function of a step must not call the context of its run.")
-        caller: object = threading.get_ident()
-        if self.state.is_async:
-            caller = asyncio.current_task()
-        if self._owner is None:
-            self._owner = caller
-        elif self._owner != caller:
-            raise UseBranch(
-                "A context of a durable run belongs to one thread or task. Give each other one "
-                'a context of its own: ctx.branch("name").'
-            )
-        if self.suspending:
-            raise Suspended("the run ends this invocation")
-
-    def _require_running(self) -> None:
-        """Unwind a handler that was asked to stop: nothing new begins."""
-        if not self.cancelled:
-            return
-        match self.cancelled.reason:
-            case StopReason.LOST:
-                raise self._unwind(Lost())
-            case StopReason.CANCELLED:
-                raise self._unwind(Stopped())
-            case _:
-                raise self._unwind(NOW)
-
-    def _unwind(self, why: Unwinding) -> Suspended:
-        self._unwound = True
-        return self.state.unwind(why)
-
-    def _fits(self, options: StepOptions) -> bool:
-        return self.remaining_seconds >= options.timeout_seconds
-
-    def _step_seconds(self, timeout: float | None) -> float:
-        if timeout is None:
-            # Two such steps fit into an invocation, however short that is.
-            return min(DEFAULT_STEP_SECONDS, self.limit_seconds / 2)
-        if not 0 < timeout <= self.limit_seconds:
-            raise InvalidCall(
-                f"The timeout of a step must be above 0 s and at most that of its handler, "
-                f"{self.limit_seconds:g} s, not {timeout!r}."
-            )
-        return float(timeout)
-
-    # --- drivers ---
-
-    def _carry_out(self, course: _Course) -> Any:
-        if self.state.is_async:
-            return self._carry_out_async(course)
-        return self._carry_out_now(course)
-
-    def _carry_out_now(self, course: _Course) -> Any:
-        answer, error = None, None
-        while True:
-            try:
-                command = course.throw(error) if error is not None else course.send(answer)
-            except StopIteration as end:
-                return end.value
-            answer, error = None, None
-            match command:
-                case _Ask(call):
-                    answer = self._judged(self.state.ask(call))
-                case _Sleep(seconds):
-                    self._rest(seconds)
-                case _Call():
-                    try:
-                        answer = _run_step(command)
-                    except Exception as raised:  # noqa: BLE001 - the step's course judges it
-                        error = raised
-                    finally:
-                        self.state.step = None
-
-    async def _carry_out_async(self, course: _Course) -> Any:
-        state = self.state
-        state.active += 1
-        if state.idle is None:
-            state.idle = asyncio.Event()
-        state.idle.clear()
-        try:
-            return await self._follow(course)
-        except Suspended:
-            # The other calls go on to their ends first: none of them is cancelled half-way.
-            state.active -= 1
-            self._note_idle()
-            await state.idle.wait()
-            state.active += 1
-            raise
-        finally:
-            state.active -= 1
-            self._note_idle()
-
-    def _note_idle(self) -> None:
-        if self.state.active <= 0 and self.state.idle is not None:
-            self.state.idle.set()
-
-    async def _follow(self, course: _Course) -> Any:
-        answer, error = None, None
-        while True:
-            try:
-                command = course.throw(error) if error is not None else course.send(answer)
-            except StopIteration as end:
-                return end.value
-            answer, error = None, None
-            match command:
-                case _Ask(call):
-                    answer = self._judged(await asyncio.to_thread(self.state.ask, call))
-                case _Sleep(seconds):
-                    await asyncio.to_thread(self._rest, seconds)
-                case _Call():
-                    try:
-                        answer = await _run_step_async(command)
-                    except Exception as raised:  # noqa: BLE001 - the step's course judges it
-                        error = raised
-
-    def _judged(self, answer: Any) -> Any:
-        if isinstance(answer, (ErrorInfo, Lost)):
-            raise self._unwind(answer)
-        return answer
-
-    def _rest(self, seconds: float) -> None:
-        """Sleep in place, unless the handler is asked to stop."""
-        if self.cancelled.wait(seconds):
-            self._require_running()
-
-
-def _run_step(call: _Call) -> Any:
-    token = CURRENT_STEP.set(call.key)
-    try:
-        value = call.function(*call.args, **call.kwargs)
-    finally:
-        CURRENT_STEP.reset(token)
-    if inspect.isawaitable(value):
-        if inspect.iscoroutine(value):
-            value.close()
-        raise InvalidCall("An async function can only be a step of an async handler.")
-    return value
-
-
-async def _run_step_async(call: _Call) -> Any:
-    context = contextvars.copy_context()
-    context.run(CURRENT_STEP.set, call.key)
-    if not inspect.iscoroutinefunction(call.function):
-        loop = asyncio.get_running_loop()
-        value = await loop.run_in_executor(
-            None, lambda: context.run(call.function, *call.args, **call.kwargs)
-        )
-        if not inspect.isawaitable(value):
-            return value
-        awaitable: Awaitable[Any] = value
-    else:
-        awaitable = call.function(*call.args, **call.kwargs)
-    task = asyncio.get_running_loop().create_task(_awaiting(awaitable), context=context)
-    try:
-        return await asyncio.wait_for(task, call.timeout_seconds)
-    except TimeoutError:
-        if task.cancelled():
-            raise StepTimeout(
-                f"The step ran longer than its limit of {call.timeout_seconds:g} s."
-            ) from None
-        raise
-
-
-async def _awaiting(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable
-
-
-def _checked_text(value: Any) -> str:
-    text = result_text(value)
-    size = len(text.encode())
-    if size > MAX_CONTENT_BYTES:
-        raise ResultNotJson(
-            f"The result is {size:,} bytes of JSON; at most {MAX_CONTENT_BYTES:,} are kept."
-        )
-    return text
-
-
-def _checked_cursor(cursor: Any) -> str:
-    text = result_text(cursor)
-    size = len(text.encode())
-    if size > INLINE_BYTES:
-        raise InvalidCall(f"A cursor is {size:,} bytes of JSON; at most {INLINE_BYTES:,} are kept.")
-    return text
-
-
-def _pairs_of(rows: Sequence[Any]) -> RowSource:
-    """Return the rows behind a cursor, which is their number."""
-
-    def behind(cursor: Any) -> Iterable[tuple[Any, int]]:
-        done = cursor or 0
-        return ((rows[index], index + 1) for index in range(done, len(rows)))
-
-    return behind
-
-
-async def _async_pairs(pairs: Any) -> AsyncIterator[tuple[Any, Any]]:
-    if inspect.isawaitable(pairs):
-        pairs = await pairs
-    if isinstance(pairs, AsyncIterable):
-        async for pair in pairs:
-            yield pair
-    else:
-        for pair in pairs:
-            yield pair
-
-
-def _checked_retry(retry: object) -> Retries | None:
-    if retry is None or isinstance(retry, RetryPolicy):
-        return retry
-    given = tuple(retry) if isinstance(retry, Iterable) else ()
-    policies = tuple(one for one in given if isinstance(one, On))
-    if not policies or len(policies) < len(given):
-        raise InvalidCall(f"retry must be a Retry or a list of On, not {retry!r}.")
-    return policies
-
-
-def _checked_aliases(names: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(names, str) or len(names) > MAX_ALIASES:
-        raise InvalidCall(f"aka must be a list of at most {MAX_ALIASES} names, not {names!r}.")
-    for name in names:
-        problem = name_problem(name)
-        if problem is not None:
-            raise InvalidCall(f"A name in aka {problem}.")
-    return tuple(names)
-
-
-def _span(name: str, value: float | timedelta | None) -> timedelta | None:
-    if value is None:
-        return None
-    span = value if isinstance(value, timedelta) else timedelta(seconds=value)
-    if not timedelta(0) <= span <= MAX_SLEEP:
-        raise InvalidCall(f"{name} must be from 0 s to {MAX_SLEEP.days} days, not {value!r}.")
-    return span
-
-
-def _message_of(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception as own:  # noqa: BLE001 - an error's __str__ is user code: it may raise anything
-        return f"The message cannot be read: its __str__ raised {type(own).__name__}."

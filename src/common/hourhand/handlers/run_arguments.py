@@ -1,0 +1,116 @@
+"""Arguments and results of a durable handler's calls, checked before anything is recorded."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Sequence,
+)
+from datetime import timedelta
+from typing import Any
+
+from hourhand.domain.durable.calls import (
+    On,
+    Retries,
+)
+from hourhand.domain.durable.names import name_problem
+from hourhand.domain.durable.records import INLINE_BYTES
+from hourhand.domain.jobs.job import MAX_CONTENT_BYTES
+from hourhand.domain.jobs.retry import RetryPolicy
+from hourhand.handlers._errors import (
+    InvalidCall,
+    ResultNotJson,
+)
+from hourhand.handlers._results import result_text
+
+MAX_SLEEP = timedelta(days=366)
+MAX_ALIASES = 10
+
+RowSource = Callable[[Any], Any]
+"""What `RunContext.iterate` gets its rows from; see there."""
+
+
+def checked_text(value: Any) -> str:
+    """Return a result as JSON text. Raises `ResultNotJson`, also for one that is too large."""
+    text = result_text(value)
+    size = len(text.encode())
+    if size > MAX_CONTENT_BYTES:
+        raise ResultNotJson(
+            f"The result is {size:,} bytes of JSON; at most {MAX_CONTENT_BYTES:,} are kept."
+        )
+    return text
+
+
+def checked_cursor(cursor: Any) -> str:
+    """Return a cursor as JSON text. Raises `ResultNotJson`, and `InvalidCall` for a large one."""
+    text = result_text(cursor)
+    size = len(text.encode())
+    if size > INLINE_BYTES:
+        raise InvalidCall(f"A cursor is {size:,} bytes of JSON; at most {INLINE_BYTES:,} are kept.")
+    return text
+
+
+def pairs_of(rows: Sequence[Any]) -> RowSource:
+    """Return what yields the rows behind a cursor, which is their number."""
+
+    def behind(cursor: Any) -> Iterable[tuple[Any, int]]:
+        done = cursor or 0
+        return ((rows[index], index + 1) for index in range(done, len(rows)))
+
+    return behind
+
+
+async def async_pairs(pairs: Any) -> AsyncIterator[tuple[Any, Any]]:
+    """Yield the pairs of an async or a plain iterable, or of one that is awaited."""
+    if inspect.isawaitable(pairs):
+        pairs = await pairs
+    if isinstance(pairs, AsyncIterable):
+        async for pair in pairs:
+            yield pair
+    else:
+        for pair in pairs:
+            yield pair
+
+
+def checked_retry(retry: object) -> Retries | None:
+    """Return the retries that a step states. Raises `InvalidCall`."""
+    if retry is None or isinstance(retry, RetryPolicy):
+        return retry
+    given = tuple(retry) if isinstance(retry, Iterable) else ()
+    policies = tuple(one for one in given if isinstance(one, On))
+    if not policies or len(policies) < len(given):
+        raise InvalidCall(f"retry must be a Retry or a list of On, not {retry!r}.")
+    return policies
+
+
+def checked_aliases(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the older names of a step. Raises `InvalidCall`."""
+    if isinstance(names, str) or len(names) > MAX_ALIASES:
+        raise InvalidCall(f"aka must be a list of at most {MAX_ALIASES} names, not {names!r}.")
+    for name in names:
+        problem = name_problem(name)
+        if problem is not None:
+            raise InvalidCall(f"A name in aka {problem}.")
+    return tuple(names)
+
+
+def span(name: str, value: float | timedelta | None) -> timedelta | None:
+    """Return the argument ``name``, in seconds or as a span, as a span. Raises `InvalidCall`."""
+    if value is None:
+        return None
+    span = value if isinstance(value, timedelta) else timedelta(seconds=value)
+    if not timedelta(0) <= span <= MAX_SLEEP:
+        raise InvalidCall(f"{name} must be from 0 s to {MAX_SLEEP.days} days, not {value!r}.")
+    return span
+
+
+def message_of(error: BaseException) -> str:
+    """Return the text of an error, whatever its ``__str__`` does."""
+    try:
+        return str(error)
+    except Exception as own:  # noqa: BLE001 - an error's __str__ is user code: it may raise anything
+        return f"The message cannot be read: its __str__ raised {type(own).__name__}."
