@@ -1,0 +1,221 @@
+"""The waits of one invocation of a durable run: sleeps, signals and callbacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from hourhand.domain.durable.calls import (
+    IN_PLACE,
+    Failure,
+    Suspension,
+    TimedOut,
+    Value,
+)
+from hourhand.domain.durable.names import branch_of
+from hourhand.domain.durable.records import (
+    SIGNAL,
+    SLEEP,
+    Record,
+    RecordKind,
+    RecordOutcome,
+    error_text,
+)
+from hourhand.domain.durable.signals import (
+    MAX_UNCONSUMED,
+    Signal,
+    next_signal,
+    signal_of,
+    signal_prefix,
+    take_signal,
+)
+from hourhand.domain.durable.tokens import SECRET_BYTES, CallbackToken
+from hourhand.domain.durable.writes import (
+    wait_allowed,
+)
+from hourhand.domain.jobs.job import ErrorInfo
+from hourhand.domain.jobs.waiting import WaitKind
+from hourhand.domain.side_items import Compares, Lacks, Stored
+from hourhand.domain.times import from_ms, to_ms
+from hourhand.services.durable.run_records import RunRecords
+
+CALLBACK_TIMEOUT = ErrorInfo(
+    type="CallbackTimeout",
+    message="The callback was not completed in time.",
+    retryable=False,
+)
+
+
+@dataclass(slots=True)
+class RunWaits(RunRecords):
+    """Implements the waits of the port `DurableRun`."""
+
+    def sleep(self, path: str, until: datetime | timedelta) -> timedelta | Suspension:
+        """Return how long to sleep in place, or that the run suspends."""
+        record = self._find(RecordKind.WAIT, path, SLEEP)
+        if record is None:
+            if isinstance(until, timedelta):
+                until = self.ports.clock.now() + until
+            values: dict[str, Stored | None] = {
+                "o": RecordOutcome.WAITING.value,
+                "bg": to_ms(self.ports.clock.now()),
+                "u": to_ms(until),
+                "wt": SLEEP,
+            }
+            floor = self._floor(RecordKind.WAIT, path)
+            _, record = self._put(RecordKind.WAIT, path, values, self.scope.may_put(floor))
+        rest = self._time_to(record.until_ms)
+        if rest > IN_PLACE:
+            return Suspension(WaitKind.TIME, path, from_ms(record.until_ms or 0))
+        return rest
+
+    def wait_for_signal(
+        self, path: str, name: str, timeout: timedelta | None, *, has_default: bool
+    ) -> Value | TimedOut | Suspension:
+        """Return the payload of the next signal of this name."""
+        record = self._find(RecordKind.WAIT, path, SIGNAL + name, drops_timeouts=not has_default)
+        if record is not None and record.is_settled:
+            return self._waited(record)
+        floor = self._floor(RecordKind.WAIT, path, drops_timeouts=not has_default)
+        signal = self._next_signal(name, path)
+        if signal is not None:
+            values: dict[str, Stored | None] = {
+                "o": RecordOutcome.SUCCEEDED.value,
+                "wt": SIGNAL + name,
+                "g": signal.id,
+                "e": to_ms(self.ports.clock.now()),
+                **self._kept_of(path, signal),
+            }
+            allowed = wait_allowed(self.scope, floor)
+            _, standing = self._put(RecordKind.WAIT, path, values, allowed)
+            return self._waited(standing)
+        if timeout is None:
+            return Suspension(WaitKind.SIGNAL, name)
+        if record is None:
+            record = self._set_deadline(path, SIGNAL + name, timeout, floor)
+            if record.is_settled:
+                return self._waited(record)
+        if self._time_to(record.until_ms) > timedelta(0):
+            return Suspension(WaitKind.SIGNAL, name, from_ms(record.until_ms or 0))
+        over: dict[str, Stored | None] = {
+            "o": RecordOutcome.TIMED_OUT.value,
+            "wt": SIGNAL + name,
+            "u": record.until_ms,
+            "e": to_ms(self.ports.clock.now()),
+        }
+        _, standing = self._put(RecordKind.WAIT, path, over, wait_allowed(self.scope, floor))
+        return self._waited(standing)
+
+    def _waited(self, record: Record) -> Value | TimedOut:
+        if record.outcome is RecordOutcome.TIMED_OUT:
+            return TimedOut()
+        return Value(self.text_of(record))
+
+    def _set_deadline(self, path: str, what: str, timeout: timedelta, floor: int) -> Record:
+        until = self.ports.clock.now() + timeout
+        values: dict[str, Stored | None] = {
+            "o": RecordOutcome.WAITING.value,
+            "bg": to_ms(self.ports.clock.now()),
+            "u": to_ms(until),
+            "wt": what,
+        }
+        _, record = self._put(RecordKind.WAIT, path, values, self.scope.may_put(floor))
+        return record
+
+    def _next_signal(self, name: str, path: str) -> Signal | None:
+        """Return the signal that the wait at ``path`` takes."""
+        items = self.ports.side_items.query_items(
+            self.run_id, prefix=signal_prefix(name), limit=MAX_UNCONSUMED + 1
+        )
+        if len(items) > MAX_UNCONSUMED:
+            self.ports.telemetry.warning(
+                "A run has more signals of a name than a wait reads.",
+                job_id=self.run_id,
+                signal=name,
+                limit=MAX_UNCONSUMED,
+            )
+        taken = {one[1:] for one in self.journal.signals_taken()}
+        signals = [signal_of(item) for item in items]
+        found = self._choose(signals, taken, path)
+        while found is not None and branch_of(path) and found.taken_by != path:
+            # Another owner may run the branches in another order: the signal's own item says
+            # which of them has it.
+            update = take_signal(self.run_id, found, path, self.scope.keep_until)
+            if self.ports.side_items.write_item(update).is_applied:
+                break
+            # One less to choose from, so this ends.
+            taken.add(f"{found.name}#{found.id}")
+            found = self._choose(signals, taken, path)
+        return found
+
+    def _choose(self, signals: Sequence[Signal], taken: set[str], path: str) -> Signal | None:
+        return next_signal(signals, created_ms=self.scope.created_ms, taken=taken, path=path)
+
+    def open_callback(
+        self, path: str, timeout: timedelta | None, heartbeat: timedelta | None
+    ) -> str:
+        """Return the token of a callback: the same in every replay."""
+        record = self._find(RecordKind.CALLBACK, path)
+        if record is None:
+            secret = self.ports.randomness.secret()[:SECRET_BYTES]
+            now = self.ports.clock.now()
+            values: dict[str, Stored | None] = {
+                "o": RecordOutcome.WAITING.value,
+                "sc": secret.hex(),
+                "bg": to_ms(now),
+                "u": None if timeout is None else to_ms(now + timeout),
+                "hb": None if heartbeat is None else to_ms(now),
+                "hs": None if heartbeat is None else round(heartbeat.total_seconds()),
+            }
+            floor = self._floor(RecordKind.CALLBACK, path)
+            _, record = self._put(RecordKind.CALLBACK, path, values, self.scope.may_put(floor))
+        secret = bytes.fromhex(record.secret or "")
+        return str(CallbackToken(self.run_id, secret, self.segment, path))
+
+    def callback_result(self, path: str) -> Value | Failure | Suspension:
+        """Return how a callback was completed."""
+        record = self._require_callback(path)
+        if record.outcome is RecordOutcome.WAITING and self._is_over(record):
+            # A heartbeat flags no run and wakes none: the record says whether there was one.
+            record = self._read_again(record)
+        if record.outcome is RecordOutcome.WAITING and self._is_over(record):
+            record = self._time_out_callback(record)
+        if record.outcome is RecordOutcome.SUCCEEDED:
+            return Value(self.text_of(record))
+        if record.outcome is RecordOutcome.FAILED:
+            return Failure(record.error)
+        return Suspension(WaitKind.CALLBACK, path, _callback_due(record))
+
+    def _require_callback(self, path: str) -> Record:
+        record = self.journal.stored(RecordKind.CALLBACK, path)
+        assert record is not None, "open_callback comes first"
+        return record
+
+    def _is_over(self, record: Record) -> bool:
+        due = _callback_due(record)
+        return due is not None and due <= self.ports.clock.now()
+
+    def _time_out_callback(self, record: Record) -> Record:
+        values: dict[str, Stored | None] = {
+            "o": RecordOutcome.FAILED.value,
+            "sc": record.secret,
+            "bg": record.began_ms,
+            "u": record.until_ms,
+            "e": to_ms(self.ports.clock.now()),
+            "r": error_text(CALLBACK_TIMEOUT),
+        }
+        beat = record.beat_ms
+        unchanged = Lacks("hb") if beat is None else Compares("hb", "=", beat)
+        waits = Compares("o", "=", RecordOutcome.WAITING.value)
+        allowed = ((self.scope.is_own, waits, unchanged),)
+        _, standing = self._put(RecordKind.CALLBACK, record.path, values, allowed)
+        return standing
+
+
+def _callback_due(record: Record) -> datetime | None:
+    """Return when a callback times out, by its deadline or by its last heartbeat."""
+    times = [record.until_ms] if record.until_ms is not None else []
+    if record.beat_ms is not None and record.beat_seconds is not None:
+        times.append(record.beat_ms + 1000 * record.beat_seconds)
+    return from_ms(min(times)) if times else None
