@@ -41,6 +41,7 @@ from hourhand.services.jobs.attempt import HAND_BACK_DELAY
 from hourhand.services.jobs.due import DueJobs, make_transition
 from hourhand.services.jobs.execution import Disposition
 from hourhand.services.jobs.suspension import suspend_run
+from hourhand.testing import Faults
 from tests.crash.test_run_records import PLAIN, UNDONE, Owners, begun, failed
 from tests.world.durable import durable, durable_world
 from tests.world.runs import HandlerKilled, RecordedRunner
@@ -214,6 +215,28 @@ def test_a_run_whose_step_still_runs_is_due_once_its_process_has_ended() -> None
     assert world.job("run").due_at == world.clock.now() + HAND_BACK_DELAY
 
 
+def test_a_run_is_replayed_in_place_so_often_and_then_in_another_attempt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(execution_module, "MAX_REPLAYS_IN_PLACE", 1)
+    world = durable_world()
+
+    def handler(ctx: RunContext) -> list[Any]:
+        seen = []
+        for name in ("a", "b", "c"):
+            try:
+                seen.append(ctx.wait_for(name))
+            finally:
+                if ctx.suspending:
+                    world.api.signals.send("run", name, "1", f'"{name}"')
+        return seen
+
+    world.submit(id="run")
+    world.settle(durable(handler, world.clock))
+    assert world.api.queries.job("run").result_text == '["a","b","c"]'
+    assert world.job("run").token == 2
+
+
 def test_a_run_that_is_lost_before_its_flag_is_cleared_is_not_replayed_in_place(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -288,6 +311,17 @@ def test_a_reversed_run_is_not_redriven_from_a_call_and_fresh_once_that_succeede
     with pytest.raises(Compensated, match="fresh: true"):
         world.api.run_redrives.redrive_from("run", ["a"], actor="caller")
     assert world.api.run_redrives.redrive_fresh("run", actor="caller").segment == 1
+
+
+def test_a_run_that_another_request_redrives_meanwhile_is_not_redriven_from_a_call() -> None:
+    world = ended(lambda ctx: ctx.step("a", int))
+    faults = Faults().interrupt(
+        "side_items.write_item",
+        lambda: world.api.run_redrives.redrive_fresh("run", actor="another"),
+    )
+    with pytest.raises(WrongState, match="changed during the request"):
+        world.process(faults).api.run_redrives.redrive_from("run", ["a"], actor="caller")
+    assert (world.job("run").segment, world.job("run").reset) == (1, None)
 
 
 def test_a_run_whose_reversal_failed_is_not_redriven_fresh() -> None:

@@ -15,7 +15,7 @@ from hourhand.domain.jobs.run_times import records_end
 from hourhand.domain.side_items import SideItemKind
 from hourhand.handlers.run_context import RunContext
 from hourhand.ports.handler_runner import Finished, Pulse
-from hourhand.services.durable import invocation, runs
+from hourhand.services.durable import run_records, run_waits, runs
 from tests.world.durable import WEEK, durable, durable_world
 from tests.world.world import World
 
@@ -30,7 +30,7 @@ def died_with(world: World) -> str:
 def test_a_journal_beyond_its_limit_ends_the_run_and_is_announced_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(invocation, "MAX_RECORDS", 5)
+    monkeypatch.setattr(run_records, "MAX_RECORDS", 5)
     world = durable_world()
     world.submit(id="run")
 
@@ -63,7 +63,7 @@ def test_a_journal_that_is_too_long_to_be_read_ends_the_run(
 
 
 def test_more_signals_than_a_wait_reads_are_logged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(invocation, "MAX_UNCONSUMED", 1)
+    monkeypatch.setattr(run_waits, "MAX_UNCONSUMED", 1)
     world = durable_world()
     world.submit(id="run")
     for number in range(3):
