@@ -90,11 +90,12 @@ def test_a_parked_job_shows_since_when_it_waits_and_its_position(
 ) -> None:
     jobs = [world.submit() for _ in range(2)]
     post(api, "pause")
+    world.advance(1)
     world.deliver()
     shown = [api.get(f"/v1/jobs/{job.id}").json["waits_for"] for job in jobs]
     assert sorted(each.pop("position") for each in shown) == [1, 2]
-    waits: dict[str, Any] = {"kind": "slot", "limit": "greet.pause", "key": None, "since": SINCE}
-    waits["max_running"] = None
+    waits: dict[str, Any] = {"kind": "slot", "limit": "greet.pause", "key": None}
+    waits |= {"since": "2026-01-05T09:00:01.000Z", "max_running": None}
     assert shown == [waits, waits]
     for listed in api.get("/v1/jobs").json["jobs"]:
         assert listed["waits_for"] == {**waits, "position": None}

@@ -13,7 +13,7 @@ from hourhand.ports.handler_directory import HandlerInfo
 from tests.functions.api_client import ApiClient
 from tests.world.world import World
 
-SINCE = "2026-01-05T09:00:00.000Z"
+SINCE = "2026-01-05T09:00:01.000Z"
 SHARED = Concurrency(5, key="payload.account", name="stripe")
 
 
@@ -31,6 +31,7 @@ def api(world: World) -> ApiClient:
 def test_a_limit_is_shown_with_its_numbers_and_its_jobs(api: ApiClient, world: World) -> None:
     changed = api.send("PUT", "/v1/limits/greet.1", {"max": 0})
     job = world.submit(payload={"account": 7})
+    world.advance(1)
     world.deliver()
     whole = {
         "name": "greet.1",

@@ -496,6 +496,7 @@ def test_the_numbers_of_a_limit_are_changed_and_restored(kind: Kind) -> None:
     assert changed.granted == 0
     assert caller("limits.put", "stripe", overrides={"acme": None}).overrides == {}
     job = caller("submit", "greet", tenant="acme")
+    world.advance(1)
     world.deliver()
     shown = caller("limits.get", "stripe", key="acme")
     assert (shown.running, shown.waiting) == (0, 1)
