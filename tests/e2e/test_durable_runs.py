@@ -115,6 +115,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
     rig.cloud.stop()
 
 
+@pytest.mark.real_time
 def test_a_run_survives_kill_9_of_its_worker_a_purge_of_every_queue_and_changed_code(
     rig: Rig,
 ) -> None:

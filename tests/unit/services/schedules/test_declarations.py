@@ -395,6 +395,7 @@ def test_what_a_late_scheduler_of_the_version_before_wrote_is_put_right(world: W
 # --- what goes wrong ---
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("when", When)
 def test_a_crash_at_any_call_is_made_up_for_by_later_ticks(when: When) -> None:
     crashes = 0
