@@ -403,7 +403,8 @@ WAITS: dict[str, tuple[Any, ...]] = {
     "a limit": ({"kind": "slot", "limit": "exports"}, "limit"),
     "the pause of another handler": ({"kind": "slot", "limit": "other.pause"}, "limit"),
     "a schedule": ({"kind": "slot", "limit": None}, "schedule"),
-    "a newer kind": ({"kind": "signal", "limit": None}, "other"),
+    "a signal": ({"kind": "signal", "limit": None}, "run"),
+    "a newer kind": ({"kind": "of later", "limit": None}, "other"),
     "a start": (None, "rate", "2027-01-01T00:00:00.000Z"),
     "a limit, after a start": ({"kind": "slot", "limit": "exports"}, "limit", "2027-01-01"),
 }

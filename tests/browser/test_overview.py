@@ -378,7 +378,7 @@ def test_an_empty_installation_offers_its_first_job(page: Page, cloud: Cloud) ->
     page.goto("/console/")
     first = page.get_by_role("region", name="The first job")
     first.get_by_text("No jobs yet").wait_for()
-    first.get_by_text("hourhand jobs submit build-report '{}' --watch").wait_for()
+    first.get_by_text("hourhand jobs submit approve-order '{}' --watch").wait_for()
     first.get_by_label("Handler", exact=True).select_option("greet")
     first.get_by_label("Payload (JSON)").fill('{"name": "Ada O\'Neill"}')
     quoted = """hourhand jobs submit greet '{"name": "Ada O'\\''Neill"}' --watch"""
