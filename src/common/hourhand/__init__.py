@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from hourhand.client import AsyncClient, Client
     from hourhand.handlers import (
         CallbackFailed,
+        ChildFailed,
         Concurrency,
         Debounce,
         JobContext,
+        MapFailed,
         NotRetryable,
         Occurrence,
         On,
@@ -36,10 +38,12 @@ if TYPE_CHECKING:
 __all__ = [
     "AsyncClient",
     "CallbackFailed",
+    "ChildFailed",
     "Client",
     "Concurrency",
     "Debounce",
     "JobContext",
+    "MapFailed",
     "NotRetryable",
     "Occurrence",
     "On",

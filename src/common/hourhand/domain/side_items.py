@@ -52,7 +52,7 @@ NOT_VALUES = frozenset("psbklcdvx")
 the version and the end."""
 
 _FAIR_SHARE_SHARD = ".f"
-_JOURNAL_SORT = re.compile(r"R\d*#([swktvz])")
+_JOURNAL_SORT = re.compile(r"R\d*#([swktvzcg])")
 _VALUE_SORT = re.compile(r"V\d*#")
 
 
@@ -71,6 +71,8 @@ class SideItemKind(StrEnum):
     CURSOR = "cursor record"
     CHANGE = "version record"
     RESET = "reset record"
+    JOIN = "join record"
+    DECISIONS = "decision record"
     VALUE = "value item"
     SIGNAL = "signal record"
 
@@ -82,6 +84,8 @@ _OF_LETTERS = {
     "t": SideItemKind.CURSOR,
     "v": SideItemKind.CHANGE,
     "z": SideItemKind.RESET,
+    "c": SideItemKind.JOIN,
+    "g": SideItemKind.DECISIONS,
 }
 
 
@@ -240,9 +244,9 @@ class SideItemUpdate:
 
     ``expect``: clauses that must all hold. ``sets``: new values of attributes or entries.
     ``adds``: added to a number, which is 0 where it is absent. ``removes``: attributes or entries
-    that go. ``keep_until``: the time after which TTL may delete the item. A write that sets or
-    adds must state it, and creates the item if its clauses hold without one. Any other write
-    changes only an item that exists. ``deletes``: the item goes as a whole.
+    that are removed. ``keep_until``: the time after which TTL may delete the item. A write that
+    states it creates the item if its clauses hold without one. Any other write changes only an item
+    that exists, and leaves its end as it is. ``deletes``: the item is deleted as a whole.
     """
 
     key: SideKey
@@ -254,15 +258,13 @@ class SideItemUpdate:
     deletes: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a write of a key, one without an end of its item, and a deletion that changes."""
+        """Refuse a write of a key, one that changes nothing, and a deletion that changes."""
         changes = bool(self.sets or self.adds)
         if taken := NOT_VALUES & {*self.sets, *self.adds}:
             raise ValueError(f"The write of {self.key} sets {sorted(map(str, taken))}, no values")
-        if changes and self.keep_until is None:
-            raise ValueError(f"The write of {self.key} must state until when the item is kept")
         if self.deletes and (changes or self.removes or self.keep_until is not None):
             raise ValueError(f"The deletion of {self.key} cannot change it, too")
-        if not (self.deletes or self.removes or self.keep_until is not None):
+        if not (self.deletes or changes or self.removes or self.keep_until is not None):
             raise ValueError(f"The write of {self.key} changes nothing")
 
     def is_allowed(self, item: SideItem | None) -> bool:

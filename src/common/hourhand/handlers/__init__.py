@@ -13,10 +13,12 @@ from hourhand.domain.limits.unique_keys import Unique
 from hourhand.handlers._context import JobContext, Occurrence, RateLimit, StopReason, StopSignal
 from hourhand.handlers._errors import (
     CallbackFailed,
+    ChildFailed,
     HandlersNotLoaded,
     InvalidCall,
     InvalidHandler,
     InvalidPayload,
+    MapFailed,
     NestedStep,
     NoStepKey,
     NotRetryable,
@@ -59,6 +61,7 @@ __all__ = [
     "JOB_LOGGER",
     "AsyncSubmitter",
     "CallbackFailed",
+    "ChildFailed",
     "Concurrency",
     "Debounce",
     "Handler",
@@ -73,6 +76,7 @@ __all__ = [
     "JobFunction",
     "JobLogger",
     "Limit",
+    "MapFailed",
     "NestedStep",
     "NoStepKey",
     "NotRetryable",

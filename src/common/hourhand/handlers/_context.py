@@ -146,6 +146,9 @@ class JobContext:
         """Return how the attempt ends of a durable handler whose step ran too long."""
         return None
 
+    def before_end(self) -> None:
+        """Do what precedes the end of a handler that returned; a durable run may have to wait."""
+
     def unwound_as(self) -> Finished | None:
         """Return how the attempt ends of a durable handler that was unwound; else ``None``."""
         return None

@@ -129,6 +129,26 @@ class CallbackFailed(NotRetryable):
         super().__init__(f"{path}: {error_type}: {message}")
 
 
+class ChildFailed(NotRetryable):
+    """A child of a durable run ended DEAD, CANCELLED or EXPIRED."""
+
+    def __init__(self, path: str, error_type: str, message: str) -> None:
+        """Take the path of the call that submitted the child, and the child's last error."""
+        self.path = path
+        self.error_type = error_type
+        self.error_message = message
+        super().__init__(f"{path}: {error_type}: {message}")
+
+
+class MapFailed(NotRetryable):
+    """More children of a map failed than it tolerates. The others were cancelled."""
+
+    def __init__(self, path: str, message: str) -> None:
+        """Take the path of the map, and how many failed, with the first error."""
+        self.path = path
+        super().__init__(f"{path}: {message}")
+
+
 class NoStepKey(NotRetryable):
     """The key of a step was used outside the step, and not as an argument of ``ctx.step``."""
 

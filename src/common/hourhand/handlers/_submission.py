@@ -223,6 +223,12 @@ def let_submit(handler: str, function: Callable[..., Any]) -> None:
                 setattr(function, name, getattr(submission, name))
 
 
+def handler_named(function: object) -> str | None:
+    """Return the name under which a function is registered; ``None`` if it is no handler."""
+    submission = getattr(getattr(function, "submit", None), "__self__", None)
+    return submission.handler if isinstance(submission, HandlerSubmission) else None
+
+
 def _default_submitter() -> Submitter:
     """Return the default client."""
     # By name and at first use: the client is a layer above, and a process that does not submit

@@ -120,7 +120,11 @@ class RunCalls(JobContext):
             case Restart(text):
                 return Finished(outcome=Outcome.RESTARTED, payload_text=text)
             case Suspension() as suspension:
-                return Finished(outcome=Outcome.SUSPENDED, suspension=suspension)
+                return Finished(
+                    outcome=Outcome.SUSPENDED,
+                    suspension=suspension,
+                    live_children=self.run.live_children(),
+                )
 
     # --- rules ---
 
@@ -168,6 +172,11 @@ class RunCalls(JobContext):
         self._unwound = True
         return self.state.unwind(why)
 
+    def suspended_with_branches(self) -> Suspended:
+        """Return what to raise where a branch of this context was unwound."""
+        self._unwound = True
+        return Suspended("a branch ends this invocation")
+
     def _fits(self, options: StepOptions) -> bool:
         return self.remaining_seconds >= options.timeout_seconds
 
@@ -186,10 +195,11 @@ class RunCalls(JobContext):
 
     def _carry_out(self, course: Course) -> Any:
         if self.state.is_async:
-            return self._carry_out_async(course)
-        return self._carry_out_now(course)
+            return self.carry_out_async(course)
+        return self.carry_out_now(course)
 
-    def _carry_out_now(self, course: Course) -> Any:
+    def carry_out_now(self, course: Course) -> Any:
+        """Carry a call out in this thread."""
         answer, error = None, None
         while True:
             try:
@@ -210,7 +220,8 @@ class RunCalls(JobContext):
                     finally:
                         self.state.step = None
 
-    async def _carry_out_async(self, course: Course) -> Any:
+    async def carry_out_async(self, course: Course) -> Any:
+        """Carry a call out in this task; the journal is called in threads."""
         state = self.state
         state.active += 1
         if state.idle is None:

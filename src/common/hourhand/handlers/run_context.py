@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import (
-    Callable,
-    Sequence,
-)
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -25,9 +22,11 @@ from hourhand.domain.durable.calls import (
     Try,
     Value,
 )
+from hourhand.domain.durable.joins import MAX_CHILDREN, ChildrenCall
 from hourhand.domain.durable.names import name_problem
 from hourhand.domain.ids import content_hash
 from hourhand.domain.jobs.job import ErrorInfo
+from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.handlers._context import JobContext
 from hourhand.handlers._errors import (
     CallbackFailed,
@@ -41,6 +40,7 @@ from hourhand.handlers._errors import (
     StepInterrupted,
     StepTimeout,
 )
+from hourhand.handlers._submission import handler_named
 from hourhand.handlers.run_arguments import (
     MAX_SLEEP,
     RowSource,
@@ -53,7 +53,18 @@ from hourhand.handlers.run_arguments import (
     pairs_of,
     span,
 )
-from hourhand.handlers.run_calls import Ask, CallStep, Course, RunCalls, Sleep
+from hourhand.handlers.run_calls import Ask, CallStep, Course, Sleep
+from hourhand.handlers.run_child_calls import (
+    ChildCalls,
+    OnParentEnd,
+    child_spec,
+    is_abandoned,
+    map_items,
+    required_name,
+    tolerated,
+    whole_number,
+)
+from hourhand.handlers.run_function_map import MAX_THREADS, map_async, map_in_threads
 from hourhand.handlers.run_state import (
     CURRENT_STEP,
     STEP_KEY,
@@ -107,7 +118,7 @@ class LazyResult:
 
 
 @dataclass(kw_only=True, slots=True)
-class RunContext(RunCalls):
+class RunContext(ChildCalls):
     """The first argument of a durable handler.
 
     In an ``async`` handler, every call that may wait returns an awaitable. A context belongs to
@@ -266,6 +277,61 @@ class RunContext(RunCalls):
         """The idempotency key of the step that runs; outside, a placeholder for its arguments."""
         return CURRENT_STEP.get() or STEP_KEY
 
+    # --- children ---
+
+    def map(
+        self,
+        name: str,
+        items: Iterable[Any],
+        handler: str | Callable[..., Any],
+        *,
+        concurrency: int | None = None,
+        tolerate: float | None = 0,
+        min_success: int | None = None,
+        on_parent_end: OnParentEnd = "cancel",
+        **options: Any,
+    ) -> Any:
+        """Run a child job for each item, or a plain function as a step, and return the results.
+
+        ``handler``: a name or a function with ``@job``, whose children get the items as payloads;
+        or any other function, which is called with each item in this process, by up to 16 threads.
+        ``concurrency``: how many run at a time. ``tolerate``: how many may fail, or which share of
+        them as a float; ``None``: all. ``min_success``: return once so many succeeded. The children
+        that are not needed then are cancelled. Returns `MapResults`; above 1,000 items a sequence
+        that reads its results where they are asked for. Raises `MapFailed`, and `StepFailed`.
+        """
+        path, listed = self._bind(name), map_items(items)
+        most = tolerated(tolerate, len(listed))
+        if callable(handler) and handler_named(handler) is None:
+            if min_success is not None or options:
+                raise InvalidCall("A map over a function takes concurrency and tolerate alone.")
+            threads = whole_number("concurrency", concurrency, MAX_THREADS) or MAX_THREADS
+            run = map_async if self.state.is_async else map_in_threads
+            return run(self, path, handler, listed, threads, most)
+        named = required_name(handler)
+        call = ChildrenCall(
+            total=len(listed),
+            handler=named,
+            is_map=True,
+            is_abandoned=is_abandoned(on_parent_end),
+            window=whole_number("concurrency", concurrency, MAX_CHILDREN),
+            tolerate=most,
+            min_success=whole_number("min_success", min_success, max(len(listed), 1)),
+        )
+        return self._map_children(
+            path, named, lambda index: child_spec(named, listed[index], options), call
+        )
+
+    def item_step(self, path: str, function: Callable[..., Any], item: Any) -> Course:
+        """Return the step of one item of a map over a function."""
+        options = StepOptions(timeout_seconds=self._step_seconds(None))
+        return self._step(path, (), options, (function, (item,), {}))
+
+    def before_end(self) -> None:
+        """Suspend a run that returned while attached children live: it ends after them."""
+        if self.state.unwinding is None and self.run.live_children():
+            raise self._unwind(Suspension(WaitKind.CHILDREN))
+
     # --- waits ---
 
     def sleep(self, name: str, seconds: float | timedelta) -> Any:
@@ -392,29 +458,29 @@ class RunContext(RunCalls):
         return self._iterate(path, source, every)
 
     def _iterate(self, path: str, source: RowSource, every: int) -> Any:
-        place = self._carry_out_now(self._asking(lambda: self.run.place(path)))
+        place = self.carry_out_now(self._asking(lambda: self.run.place(path)))
         if place.is_done:
             return
         seen, cursor = 0, json.loads(place.cursor_text)
         for row, behind in source(cursor):
             if seen and seen % every == 0:
                 # Here, so that the last of the rows is not followed by an invocation of its own.
-                self._carry_out_now(self._save_place(path, cursor))
+                self.carry_out_now(self._save_place(path, cursor))
             yield row
             seen, cursor = seen + 1, behind
-        self._carry_out_now(self._save_place(path, cursor, is_done=True))
+        self.carry_out_now(self._save_place(path, cursor, is_done=True))
 
     async def _iterate_async(self, path: str, source: RowSource, every: int) -> Any:
-        place = await self._carry_out_async(self._asking(lambda: self.run.place(path)))
+        place = await self.carry_out_async(self._asking(lambda: self.run.place(path)))
         if place.is_done:
             return
         seen, cursor = 0, json.loads(place.cursor_text)
         async for row, behind in async_pairs(source(cursor)):
             if seen and seen % every == 0:
-                await self._carry_out_async(self._save_place(path, cursor))
+                await self.carry_out_async(self._save_place(path, cursor))
             yield row
             seen, cursor = seen + 1, behind
-        await self._carry_out_async(self._save_place(path, cursor, is_done=True))
+        await self.carry_out_async(self._save_place(path, cursor, is_done=True))
 
     def _save_place(self, path: str, cursor: Any, *, is_done: bool = False) -> Course:
         self._require_running()
@@ -443,12 +509,17 @@ class RunContext(RunCalls):
         return self._carry_out(self._restart(text))
 
     def _restart(self, text: str) -> Course:
+        if self.run.live_children():
+            raise self._unwind(Suspension(WaitKind.CHILDREN))
         yield Ask(self.run.before_restart)
         raise self._unwind(Restart(text))
 
     def branch(self, name: str) -> RunContext:
         """Return a context for one thread or task; its paths begin with the name and a slash."""
-        path = self._bind(name)
+        return self.below(f"{self._bind(name)}/")
+
+    def below(self, branch_path: str) -> RunContext:
+        """Return a context whose paths begin with ``branch_path``."""
         inherited = {
             slot: getattr(self, slot)
             for slot in JobContext.__dataclass_fields__
@@ -459,7 +530,7 @@ class RunContext(RunCalls):
             run=self.run,
             limit_seconds=self.limit_seconds,
             state=self.state,
-            branch_path=f"{path}/",
+            branch_path=branch_path,
             _parent=self,
         )
 

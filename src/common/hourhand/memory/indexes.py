@@ -102,11 +102,12 @@ def shadow_of(job: Job) -> Shadow:
 
 
 def _listings_of(job: Job) -> tuple[Listing, ...]:
-    """Return the listings that show ``job``."""
+    """Return the listings that show ``job``; a child is in those of dead jobs alone."""
+    listed = () if job.parent is not None else (Listing.ALL,)
     if job.status is not JobStatus.DEAD:
-        return (Listing.ALL,)
+        return listed
     which = Listing.UNRESOLVED if job.is_unresolved else Listing.DISCARDED
-    return (Listing.ALL, Listing.DEAD, which)
+    return (*listed, Listing.DEAD, which)
 
 
 class JobIndexes(_LateIndexes[tuple[str, Shadow | None]]):

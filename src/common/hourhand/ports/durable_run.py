@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 from hourhand.domain.durable.calls import (
     Failure,
@@ -17,6 +17,7 @@ from hourhand.domain.durable.calls import (
     Try,
     Value,
 )
+from hourhand.domain.durable.joins import ChildrenCall, JoinedCall
 from hourhand.domain.jobs.job import ErrorInfo, Job
 from hourhand.domain.jobs.retry import RetryPolicy
 
@@ -109,6 +110,42 @@ class DurableRun(Protocol):
 
     def save_place(self, path: str, place: Place) -> None:
         """Save how far an iteration is."""
+
+    def next_children(
+        self,
+        path: str,
+        call: ChildrenCall,
+        spec_of: Callable[[int], Mapping[str, Any]],
+    ) -> JoinedCall:
+        """Submit the next children of a call, a bounded number; return how far the call is.
+
+        ``spec_of``: returns a child as a submission states it, by its index. Called again while the
+        call has room.
+        """
+
+    def joined(self, path: str) -> JoinedCall:
+        """Return how far a call is that submitted children."""
+
+    def child_ids(self, path: str) -> list[str]:
+        """Return the ids of all children of a call, in their order."""
+
+    def child_results(self, path: str, indexes: range) -> list[str | None]:
+        """Return the results of children as JSON; ``None`` of those that did not succeed."""
+
+    def child_failure(self, path: str, index: int) -> Failure:
+        """Return why a child ended badly."""
+
+    def end_of_wait(self, path: str) -> Value | Failure | None:
+        """Return how a wait for several children ended, if that is recorded."""
+
+    def end_wait(self, path: str, end: Value | Failure) -> Value | Failure:
+        """Record how a wait for several children ended; return what is recorded."""
+
+    def cancel_children(self, path: str) -> None:
+        """Cancel the children of a call that have not ended."""
+
+    def live_children(self) -> int:
+        """Return how many attached children of the run have not ended."""
 
     def before_restart(self) -> None:
         """Mark the signals that this segment consumed, for the next one."""

@@ -22,8 +22,8 @@ class Finished:
     SUCCEEDED. ``progress``: the last that it reported. ``still_runs``: the handler ignores its end,
     and its process needs a moment to end: another attempt must not start before.
     ``is_rate_limited``: no other job of the same rate limits starts before ``retry_after``, either.
-    ``suspension``: what a durable run waits for (SUSPENDED). ``payload_text``: what it restarts
-    with (RESTARTED).
+    ``suspension``: what a durable run waits for (SUSPENDED), ``live_children``: how many of its
+    children have not ended then. ``payload_text``: what it restarts with (RESTARTED).
     """
 
     outcome: Outcome
@@ -35,6 +35,7 @@ class Finished:
     still_runs: bool = False
     is_rate_limited: bool = False
     suspension: Suspension | None = None
+    live_children: int = 0
     payload_text: str | None = None
 
 

@@ -132,6 +132,7 @@ class InlineRunner:
             value = handler.function(context, *handler.arguments(payload_text))
             if inspect.isawaitable(value):
                 value = _wait_for(value)
+            context.before_end()
             return Returned(result_text(value)), None
         except Suspended:
             return Returned("null", was_unwound=True), None

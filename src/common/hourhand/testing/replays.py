@@ -116,6 +116,7 @@ def _call(
         value = handler.function(context, *handler.arguments(payload_text))
         if inspect.isawaitable(value):
             value = asyncio.run(_awaited(value))
+        context.before_end()
     except Suspended:
         return None, None
     except Exception as error:  # noqa: BLE001 - what the handler raises is what is asked for

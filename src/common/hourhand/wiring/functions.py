@@ -11,7 +11,7 @@ from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.ports.telemetry import Telemetry
 from hourhand.settings import Settings
 from hourhand.wiring.adapters import Adapters, aws_adapters, aws_api_adapters
-from hourhand.wiring.services import RuleOfLimits, Wiring
+from hourhand.wiring.services import RuleOfLimits, RuleOfParents, Wiring
 
 if TYPE_CHECKING:
     from hourhand.api.requests import JobPatch
@@ -89,18 +89,16 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     return Services(
         submission=SubmissionService(
             jobs=adapters.jobs,
-            contents=wiring.contents,
             due=wiring.due,
+            drafts=wiring.drafts,
             handlers=adapters.handlers,
             clock=clock,
             randomness=randomness,
-            timings=settings.timings,
             telemetry=telemetry,
             ids=wiring.ids,
             unique_jobs=UniqueJobs(
                 wiring.unique_records, wiring.contents, wiring.due, clock, settings.timings, change
             ),
-            check_payload=wiring.check_payload,
         ),
         queries=QueryService(
             jobs=adapters.jobs,
@@ -276,9 +274,11 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     of_lines = RuleOfLimits(handlers, Rate, functools.partial(retried.line_rule, worker))
     of_slots = RuleOfLimits(handlers, Concurrency, functools.partial(retried.limits_rule, worker))
     of_gates = RuleOfLimits(handlers, Rate, functools.partial(retried.gate_rule, worker))
-    # In this order: what a pause parks, a schedule no longer wants, or a submission moved, must not
-    # take a slot. A job waits for its rate before it has slots, and passes the gate after that.
-    rules = (of_pauses, of_schedules, of_debounces, of_lines, of_slots, of_gates)
+    of_parents = RuleOfParents(functools.partial(retried.parent_rule, worker))
+    # In this order: what a pause parks, a run or a schedule no longer wants, or a submission moved,
+    # must not take a slot. A job waits for its rate before it has slots, and passes the gate after
+    # that.
+    rules = (of_pauses, of_parents, of_schedules, of_debounces, of_lines, of_slots, of_gates)
     execution = ExecutionService(
         tools=tools,
         worker=worker,

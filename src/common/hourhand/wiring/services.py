@@ -15,9 +15,11 @@ from hourhand.settings import DispatchMode, LeaderMode, Settings
 from hourhand.wiring.adapters import Adapters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
+    from typing import Any
 
+    from hourhand.api.requests import JobSubmission
     from hourhand.domain.groups.overlap import Overlap
     from hourhand.domain.jobs.waiting import ReservedStart
     from hourhand.domain.limits.declarations import Limit
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from hourhand.ports.handler_directory import HandlerDirectory
     from hourhand.ports.handler_runner import TakenStart
     from hourhand.services.durable.callbacks import CallbackService
+    from hourhand.services.durable.child_ends import ChildEnds
+    from hourhand.services.durable.children import Children
     from hourhand.services.durable.compensation import Compensations
     from hourhand.services.durable.completions import Completer
     from hourhand.services.durable.redrives import RunRedrives
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from hourhand.services.durable.signals import SignalService
     from hourhand.services.durable.values import RunPorts
     from hourhand.services.durable.views import RunViews
+    from hourhand.services.jobs.drafts import Drafts
     from hourhand.services.jobs.due import DueJobs
     from hourhand.services.jobs.execution import Candidate, Deferred, StartRule
     from hourhand.services.jobs.known_pauses import KnownPauses
@@ -96,6 +101,30 @@ class RuleOfLimits:
             return False
         job = candidate.job()
         return job is not None and job.overlap is not None
+
+
+class RuleOfParents:
+    """The rule of children, which is imported once a child is to start."""
+
+    def __init__(self, make: Callable[[], StartRule]) -> None:
+        """``make`` returns the rule itself."""
+        self._make = make
+        self._rule: StartRule | None = None
+
+    def admit(self, candidate: Candidate) -> Deferred | None:
+        """Judge a child. May raise `Unavailable`."""
+        if candidate.message.parent is None:
+            return None
+        if self._rule is None:
+            self._rule = self._make()
+        return self._rule.admit(candidate)
+
+
+def _parse_submission(spec: Mapping[str, Any]) -> JobSubmission:
+    """Read what a child states. Imports what reads requests: 0.2 s, once a run has children."""
+    from hourhand.api.requests import JobSubmission
+
+    return JobSubmission.parse(spec)
 
 
 class Wiring:
@@ -195,7 +224,45 @@ class Wiring:
             pause_schedule=self._pause_schedule_of if self._pauses_schedules else None,
             release_slots=self.release_slots,
             start_compensation=self._start_compensation,
+            cancel_children=self._cancel_children,
+            notify_parent=self._notify_parent,
         )
+
+    def _cancel_children(self, run: Job) -> bool:
+        """What cancels children is imported once a durable run ended without success."""
+        return self.children.cancel_all(run)
+
+    def _notify_parent(self, child: Job, result_text: str | None) -> None:
+        """What notifies runs is imported once a child ended."""
+        self.child_ends.report(child, result_text)
+
+    @cached_property
+    def child_ends(self) -> ChildEnds:
+        from hourhand.services.durable.child_ends import ChildEnds
+
+        return ChildEnds(self.adapters.side_items, self.completer)
+
+    @cached_property
+    def children(self) -> Children:
+        from hourhand.services.durable.children import Children
+
+        return Children(
+            jobs=self.adapters.jobs,
+            side_items=self.adapters.side_items,
+            contents=self.contents,
+            due=self.due,
+            recovery=self.recovery,
+            operations=self.operations,
+            drafts=self.drafts,
+            clock=self.adapters.clock,
+            parse=_parse_submission,
+        )
+
+    @cached_property
+    def drafts(self) -> Drafts:
+        from hourhand.services.jobs.drafts import Drafts
+
+        return Drafts(self.contents, self.adapters.handlers, self.timings, self.check_payload)
 
     def _start_compensation(self, job: Job) -> bool:
         """What starts compensations is imported once a durable run ended without success."""
@@ -308,6 +375,13 @@ class Wiring:
         if self._has_limits(job):
             self.rate_waits("").hold(job, until)
 
+    def parent_rule(self, worker: str) -> StartRule:
+        """Return the rule of children of a worker."""
+        from hourhand.services.durable.parent_rule import ParentRule
+
+        telemetry = self.adapters.telemetry
+        return ParentRule(self.adapters.jobs, self.recovery, telemetry, worker)
+
     def line_rule(self, worker: str) -> StartRule:
         """Return the rule that lets jobs reserve start times."""
         from hourhand.services.limits.rates_rule import LineRule
@@ -389,6 +463,7 @@ class Wiring:
             randomness=adapters.randomness,
             telemetry=adapters.telemetry,
             open_reversed=self._open_reversed,
+            children=lambda: self.children,
             api_url=self.settings.api_url,
         )
 

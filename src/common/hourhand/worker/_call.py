@@ -121,6 +121,7 @@ class HandlerCall:
             value = self._handler.function(self._context, *arguments)
             if inspect.isawaitable(value):
                 value = self._wait_for(value)
+            self._context.before_end()
             return Returned(result_text(value))
         except Suspended:
             # The context knows why; a durable handler was unwound as it should be.

@@ -24,7 +24,7 @@ from hourhand.domain.limits.debounce import Debounce
 from hourhand.domain.limits.declarations import Concurrency, Limit, limit_names
 from hourhand.json_dataclasses import to_json
 from hourhand.ports.handler_directory import DeclaredSchedule, HandlerInfo
-from hourhand.services.jobs.submission import say_unknown
+from hourhand.services.jobs.drafts import say_unknown
 
 
 def get_handlers(services: Services, _: Request, __: str) -> Answer:

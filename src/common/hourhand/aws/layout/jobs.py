@@ -66,6 +66,7 @@ from hourhand.domain.jobs.job import (
     Priority,
     Progress,
 )
+from hourhand.domain.jobs.parents import CHUNK, ParentLink
 from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
 from hourhand.domain.jobs.waiting import ChosenLimit, Reservation, ReservedStart, WaitKind, WaitsFor
 from hourhand.domain.limits.declarations import MAX_LIMITS
@@ -74,6 +75,8 @@ from hourhand.domain.ticks.buckets import Entry, shard_of
 from hourhand.domain.times import from_ms, to_ms
 
 HOT_ITEM = "J"
+
+_MS_A_DAY = 86_400_000
 
 _WAIT_LETTERS = {
     WaitKind.SLOT: "s",
@@ -185,6 +188,36 @@ def _read_unique(value: Value) -> tuple[str, int]:
     return digest, read_base36(value["S"][UNIQUE_DIGEST_CHARACTERS:])
 
 
+def _parent_value(parent: ParentLink) -> Value:
+    """Return a parent link as text. The id of a run has no stroke, and its end is a midnight."""
+    flags = "a" * parent.is_abandoned + "r" * parent.reads_results
+    days = to_ms(parent.kept_until) // _MS_A_DAY
+    parts = (
+        parent.run_id,
+        base36(parent.segment) if parent.segment else "",
+        parent.join_key,
+        base36(parent.index),
+        base36(parent.chunk) if parent.chunk != CHUNK else "",
+        flags,
+        base36(days),
+    )
+    return {"S": "|".join(parts)}
+
+
+def _read_parent(value: Value) -> ParentLink:
+    run_id, segment, join_key, index, chunk, flags, days = value["S"].split("|")
+    return ParentLink(
+        run_id=run_id,
+        segment=read_base36(segment or "0"),
+        join_key=join_key,
+        index=read_base36(index),
+        chunk=read_base36(chunk) if chunk else CHUNK,
+        is_abandoned="a" in flags,
+        reads_results="r" in flags,
+        kept_until=from_ms(read_base36(days) * _MS_A_DAY),
+    )
+
+
 def events_value(events: tuple[HistoryEvent, ...]) -> Value:
     """Return packed events as a list."""
     return {"L": [{"S": pack_event(event)} for event in events]}
@@ -249,6 +282,7 @@ JOB_CODECS: Mapping[str, Codec] = by_field(
     Codec("reset", "rz", text, read_text),
     Codec("compensated_round", "cp", number, read_int),
     Codec("wake_flag", "wk", flag, read_flag),
+    Codec("parent", "pe", _parent_value, _read_parent),
     Codec("reserved_starts", "sr", _starts_value, _read_starts, default=()),
     Codec("payload_kept_until", "pu", time, read_time),
 )
@@ -385,7 +419,9 @@ def job_to_item(job: Job) -> dict[str, Value]:
     for field, attribute in INTERVAL_ATTRIBUTES.items():
         item[attribute] = _interval_attribute(getattr(job, field), job.occurrence)
     listing_shard = listing_shard_of(job.id)
-    item["l"] = text(listing_partition(listing_shard))
+    # Children are found through their run: out of the listing, a put costs a unit less.
+    if job.parent is None:
+        item["l"] = text(listing_partition(listing_shard))
     item["c"] = text(listing_sort_key(to_ms(job.created_at), listing_tie(job.id)))
     if job.status is JobStatus.DEAD:
         item["d"] = dead_attribute(job.id, is_discarded=not job.is_unresolved)

@@ -56,6 +56,8 @@ def message_body(message: JobMessage) -> str:
         fields["pauses"] = message.pauses_revision
     if message.slot_shard:
         fields["slot_shard"] = message.slot_shard
+    if message.parent is not None:
+        fields["parent"] = list(message.parent)
     # All ASCII, so that nothing in it is unfit for SQS.
     return _ENCODER.encode(fields)
 
@@ -107,7 +109,15 @@ def _message_of(fields: Mapping[str, Any]) -> JobMessage:
         is_debounced=bool(fields.get("debounced", False)),
         pauses_revision=int(fields.get("pauses", 0)),
         slot_shard=int(fields.get("slot_shard", 0)),
+        parent=_parent_of(fields),
     )
+
+
+def _parent_of(fields: Mapping[str, Any]) -> tuple[str, int] | None:
+    if "parent" not in fields:
+        return None
+    run_id, segment = fields["parent"]
+    return str(run_id), int(segment)
 
 
 def _named(body: str) -> str:

@@ -91,6 +91,8 @@ class Kind(StrEnum):
     CURSOR = SideItemKind.CURSOR.value
     CHANGE = SideItemKind.CHANGE.value
     RESET = SideItemKind.RESET.value
+    JOIN = SideItemKind.JOIN.value
+    DECISIONS = SideItemKind.DECISIONS.value
     VALUE = SideItemKind.VALUE.value
     SIGNAL = SideItemKind.SIGNAL.value
 

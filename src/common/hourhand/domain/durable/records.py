@@ -14,18 +14,26 @@
 | ``sc``, ``hb``, ``hs`` | of a callback: its secret, its last heartbeat in ms, and the seconds |
 | ``pv``, ``cm`` | 1: the result is not to be shown; the step has a compensation |
 | ``lz`` | 1: a replay reads the result only where it is asked for |
+| ``m`` | of the decision record of a graph: the decision on each node, by its number |
+
+Join records, which count the ends of child jobs, are in `hourhand.domain.durable.joins`. A call
+that submitted children is one `Record` here.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from hourhand.domain.durable.names import branch_of, is_below
 from hourhand.domain.jobs.job import ErrorInfo
 from hourhand.domain.side_items import SideItem, SideKey
+
+if TYPE_CHECKING:
+    from hourhand.domain.durable.joins import JoinedCall
 
 MAX_RECORDS = 100_000
 MAX_JOURNAL_BYTES = 200_000_000
@@ -48,7 +56,7 @@ VALUE_BYTES = 256_000
 
 ERROR_MESSAGE_CHARACTERS = 500
 
-SLEEP, SIGNAL = "t", "g"
+SLEEP, SIGNAL, CHILDREN = "t", "g", "h"
 """What a wait record is for; the name of the signal follows."""
 
 
@@ -61,6 +69,8 @@ class RecordKind(StrEnum):
     CURSOR = "t"
     CHANGE = "v"
     RESET = "z"
+    CHILD = "c"
+    DECISIONS = "g"
 
 
 KIND_NAMES: Mapping[RecordKind, str] = {
@@ -69,6 +79,8 @@ KIND_NAMES: Mapping[RecordKind, str] = {
     RecordKind.CALLBACK: "callback",
     RecordKind.CURSOR: "iterate",
     RecordKind.CHANGE: "version",
+    RecordKind.CHILD: "child",
+    RecordKind.DECISIONS: "graph",
 }
 
 
@@ -91,7 +103,7 @@ ATTRIBUTES = ("bg", "cm", "e", "g", "hb", "hs", "lz", "n", "pv", "r", "sc", "u",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One record. Times are in ms."""
+    """One record. Times are in ms. ``joined``: of a call that submitted children, their ends."""
 
     kind: RecordKind
     path: str
@@ -115,6 +127,8 @@ class Record:
     is_private: bool = False
     is_compensated: bool = False
     is_lazy: bool = False
+    decisions: Mapping[str, int] = field(default_factory=dict)
+    joined: JoinedCall | None = None
 
     @property
     def is_in_item(self) -> bool:
@@ -179,6 +193,7 @@ def record_of(item: SideItem) -> Record:
         is_private=bool(item.number("pv")),
         is_compensated=bool(item.number("cm")),
         is_lazy=bool(item.number("lz")),
+        decisions=item.numbers("m"),
     )
 
 
@@ -265,6 +280,11 @@ class Journal:
             and self._counts(record)
             for key, record in self._all.items()
         )
+
+    def children(self) -> list[JoinedCall]:
+        """Return the calls in force that submitted children."""
+        found = (record.joined for record in self._all.values() if self._counts(record))
+        return [joined for joined in found if joined is not None]
 
     def records(self) -> list[Record]:
         """Return the records that count in this round, oldest first."""

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from hourhand.domain.groups.overlap import Overlap
+from hourhand.domain.jobs.parents import ParentLink
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.waiting import (
     ChosenLimit,
@@ -245,6 +246,9 @@ class Job:
     ``segment``, how often it restarted; ``reset``, the name of the reset record in force;
     ``compensated_round``, whose steps are reversed, so that it cannot be redriven; ``wake_flag``:
     something completed while it was RUNNING, so it must not suspend.
+
+    ``parent``: of a child, the run that submitted it. A child is in no listing but that of dead
+    letters.
     """
 
     id: str
@@ -309,6 +313,7 @@ class Job:
     reset: str | None = None
     compensated_round: int | None = None
     wake_flag: bool | None = None
+    parent: ParentLink | None = None
     reserved_starts: tuple[ReservedStart, ...] = ()
     payload_kept_until: datetime | None = None
     keep_until: datetime | None = None
@@ -329,6 +334,17 @@ class Job:
         return self.run_deadline is not None or self.journal_ends is not None
 
     @property
+    def parent_to_find(self) -> tuple[str, int] | None:
+        """The run, and its segment, that must be alive before the first claim of the job.
+
+        ``None`` for a job that is no attached child, or that began or was redriven.
+        """
+        parent = self.parent
+        if parent is None or parent.is_abandoned or self.round > 1 or self.token > 0:
+            return None
+        return parent.run_id, parent.segment
+
+    @property
     def is_unresolved(self) -> bool:
         """Whether the job is DEAD and was not discarded: it counts as a dead letter."""
         return self.status is JobStatus.DEAD and self.discarded_at is None
@@ -345,7 +361,8 @@ class JobMessage:
     ``is_debounced``: submissions may have moved its ``run_at`` since. ``pauses_revision``: the
     state of the handlers' pauses that its sender knew; a worker that knows an older one reads it
     again. ``slot_shard``: where a parked job was granted the slot that it waits for. Its worker may
-    know fewer shards of the limit.
+    know fewer shards of the limit. ``parent``: the run and the segment that an attached child must
+    find alive before its first claim.
     """
 
     job_id: str
@@ -363,6 +380,7 @@ class JobMessage:
     is_debounced: bool = False
     pauses_revision: int = 0
     slot_shard: int = 0
+    parent: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

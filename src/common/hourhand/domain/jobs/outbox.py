@@ -27,6 +27,11 @@ class OutboxTask(StrEnum):
     schedule: until then no other job of the schedule may start in its place."""
     START_COMPENSATION = "start_compensation"
     """Put the job that reverses the steps of a durable run. A second put is refused."""
+    CANCEL_CHILDREN = "cancel_children"
+    """Cancel the attached children of a durable run that did not succeed."""
+    NOTIFY_PARENT = "notify_parent"
+    """Record the end of a child for its run, and wake the run if that waits for it. Behind the
+    cancellation of its own children: they have been asked to stop then."""
     MARK_OBJECTS = "mark_objects"
     """Mark the job's objects in the bucket as finished; without the mark they never expire."""
 
@@ -57,6 +62,9 @@ def _tasks(job: Job, status: JobStatus, result: Content | None) -> Iterator[Outb
     # One that was never claimed has no steps; which of them need a reversal, the journal says.
     if job.is_durable_run and status is not JobStatus.SUCCEEDED:
         yield OutboxTask.START_COMPENSATION
+        yield OutboxTask.CANCEL_CHILDREN
+    if job.parent is not None:
+        yield OutboxTask.NOTIFY_PARENT
     if waits_for_slot(job) or (status is JobStatus.DEAD and job.pauses_schedule):
         yield OutboxTask.RELEASE_SLOTS
     if job.payload.key is not None or (result is not None and result.key is not None):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from hourhand.domain.durable.calls import RunEnds, RunLost
+from hourhand.domain.durable.joins import joined_calls
 from hourhand.domain.durable.records import (
     MAX_RECORDS,
     Journal,
@@ -19,7 +20,13 @@ from hourhand.domain.durable.writes import Scope
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.run_times import DEFAULT_RUN, journal_end
 from hourhand.domain.jobs.transitions import keep_journal
-from hourhand.domain.side_items import SIGNAL_PREFIX, Compares, SideItem, SideItemUpdate
+from hourhand.domain.side_items import (
+    SIGNAL_PREFIX,
+    Compares,
+    SideItem,
+    SideItemKind,
+    SideItemUpdate,
+)
 from hourhand.domain.times import to_ms
 from hourhand.ports.job_store import Applied
 from hourhand.services.durable.invocation import Invocation
@@ -29,6 +36,9 @@ PAGE = 1_000
 """Items that are given a later end between two reads."""
 
 MAX_PAGES = 1_000
+
+_NO_RECORDS = frozenset({SideItemKind.RESET, SideItemKind.JOIN})
+"""Items of a journal that are no records of calls by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +78,11 @@ class DurableRuns:
         if len(items) > MAX_RECORDS:
             raise RunEnds("JournalFull", f"The journal has more than {MAX_RECORDS:,} records.")
         created_ms = to_ms(job.created_at)
+        calls = joined_calls((i for i in items if i.key.kind is SideItemKind.JOIN), created_ms)
+        others = (i for i in items if i.key.kind not in _NO_RECORDS)
         return [
-            record
-            for record in map(record_of, items)
-            if record.created_ms == created_ms and record.kind is not RecordKind.RESET
+            *(record for record in map(record_of, others) if record.created_ms == created_ms),
+            *(joined.as_record() for joined in calls),
         ]
 
     def resets(self, job: Job) -> dict[str, int]:
@@ -101,6 +112,9 @@ class DurableRuns:
         for record in self.read(job):
             if record.place is not None and record.place.startswith("journal/"):
                 self.ports.objects.mark_finished(record.place, keep_until)
+            if record.joined is not None:
+                assert self.ports.children is not None, "only workers open runs"
+                self.ports.children().prolong(job, record.joined, keep_until)
         if not isinstance(self.ports.jobs.transition(keep_journal(job)), Applied):
             raise RunLost
 

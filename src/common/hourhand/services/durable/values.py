@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hourhand.domain.durable.records import (
     IN_ITEM,
@@ -25,13 +26,17 @@ from hourhand.ports.randomness import Randomness
 from hourhand.ports.side_item_store import SideItemStore
 from hourhand.ports.telemetry import Telemetry
 
+if TYPE_CHECKING:
+    from hourhand.services.durable.children import Children
+
 
 @dataclass(frozen=True, slots=True)
 class RunPorts:
     """The ports that durable runs work with. Those of a worker retry their calls.
 
-    ``open_reversed``: opens the run that a compensation is of, in a worker. ``api_url``: where
-    callbacks are completed, if that is known.
+    ``open_reversed``: opens the run that a compensation is of, in a worker. ``children``: what
+    submits the children of runs, in a worker. ``api_url``: where callbacks are completed, if that
+    is known.
     """
 
     jobs: JobStore
@@ -41,6 +46,7 @@ class RunPorts:
     randomness: Randomness
     telemetry: Telemetry
     open_reversed: Callable[[str], ReversedRun | None] | None = None
+    children: Callable[[], Children] | None = None
     api_url: str = ""
 
 

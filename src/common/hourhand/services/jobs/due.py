@@ -397,6 +397,7 @@ def message_of(job: Job, pauses_revision: int = 0, slot_shard: int = 0) -> JobMe
         is_debounced=job.debounces is not None,
         pauses_revision=pauses_revision,
         slot_shard=slot_shard,
+        parent=job.parent_to_find,
     )
 
 

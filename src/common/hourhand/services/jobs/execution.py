@@ -41,6 +41,10 @@ MAX_CLAIM_ROUNDS = 3
 MAX_REPLAYS_IN_PLACE = 20
 """How often a run whose wait ended before it could suspend goes on in the same invocation."""
 
+LINGER_ABOVE = 100
+LINGER_SECONDS = 0.25
+"""A run with more live children than this waits so long in place before it suspends."""
+
 MAX_WAITS = 5
 """Sleeps until a job's time; more than one only where a sleep ended early."""
 
@@ -377,6 +381,9 @@ class ExecutionService:
         for _ in range(MAX_REPLAYS_IN_PLACE):
             if finished.outcome is not Outcome.SUSPENDED or finished.still_runs:
                 break
+            if finished.live_children > LINGER_ABOVE:
+                # So many end at about the same time: one replay reads them all.
+                self.tools.clock.sleep(LINGER_SECONDS)
             suspended = suspend_run(attempt, finished)
             if suspended is not Suspended.FLAGGED:
                 return suspended is Suspended.DONE

@@ -83,7 +83,7 @@ class Draft:
     payload_kept_until: datetime | None
     actor: str
     trace_id: str | None
-    submission: str
+    submission: str = ""
     limit_keys: bytes | None = None
     unique_key: tuple[str, int] | None = None
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import assert_never
 
 from hourhand.domain.jobs.history import attempts_of, last_error
-from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.job import Content, Job
 from hourhand.domain.jobs.outbox import OutboxTask, outbox_tasks
 from hourhand.domain.jobs.run_times import records_end
 from hourhand.domain.jobs.transitions import (
@@ -45,7 +45,9 @@ class RecoveryService:
     sweep.
     ``release_slots`` releases the slots of a job that ended, and raises `Unavailable`.
     ``start_compensation`` puts the job that reverses the steps of a run, if it has such steps, says
-    whether it has, and raises the same.
+    whether it has, and raises the same. ``cancel_children`` cancels the children of a run that
+    ended, and says whether none is left; ``notify_parent`` records the end of a child for its run,
+    with the result as JSON if that is known. Both raise the same.
     """
 
     jobs: JobStore
@@ -57,6 +59,8 @@ class RecoveryService:
     telemetry: Telemetry
     waiters: WaiterRecords
     release_slots: Callable[[Job, Job], None]
+    cancel_children: Callable[[Job], bool]
+    notify_parent: Callable[[Job, str | None], None]
     pause_schedule: Callable[[Job], None] | None = None
     start_compensation: Callable[[Job], bool] | None = None
 
@@ -151,6 +155,11 @@ class RecoveryService:
             case OutboxTask.START_COMPENSATION:
                 # Left to `finish_job`: what comes of it decides how long the run is kept.
                 return True
+            case OutboxTask.CANCEL_CHILDREN:
+                return self.cancel_children(job)
+            case OutboxTask.NOTIFY_PARENT:
+                result = job.result or Content(size_bytes=4, text="null")
+                self.notify_parent(job, result.text or details.texts.get(result.item or ""))
             case OutboxTask.MARK_OBJECTS:
                 keep_until = job.keep_until or self.clock.now() + keep_after_end(job)
                 self.contents.mark_finished(job, keep_until)

@@ -16,34 +16,19 @@ from hourhand.domain.errors import (
     InvalidInput,
     InvalidUnique,
     Unavailable,
-    did_you_mean,
     or_error,
 )
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.limits.debounce import Debounce, Mode
-from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.clock import Clock
-from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
+from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.job_store import Applied, JobStore, WriteResult
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.drafts import Drafts, require_handler
 from hourhand.services.jobs.due import DueJobs
-from hourhand.services.jobs.new_job import (
-    DerivedIds,
-    Draft,
-    PayloadCheck,
-    accept_any,
-    build_job,
-    has_callers_name,
-    key_fields,
-    named_limits,
-    require_expiry_after,
-    require_shared_limits,
-    resolve_limit_keys,
-    resolve_policies,
-    resolve_run_at,
-)
-from hourhand.services.jobs.payload_store import PayloadStore, fits_inline, payload_kept_until
+from hourhand.services.jobs.new_job import DerivedIds, build_job, has_callers_name, key_fields
+from hourhand.services.jobs.payload_store import fits_inline
 from hourhand.services.jobs.unique_jobs import UniqueJobs, UniqueKey
 
 if TYPE_CHECKING:
@@ -56,9 +41,6 @@ lies beside them. The first is on its way while the next hundred are stored."""
 MAX_SECONDS_OF_KEYS = 15.0
 """How long the unique and debounced jobs of a batch are submitted, which takes some calls for each.
 API Gateway answers for the API after 30 s."""
-
-NAMED_HANDLERS = 20
-"""How many known handlers an error names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +64,14 @@ class SubmissionService:
     """Accepts jobs from callers. An accepted job is in the table and in the index."""
 
     jobs: JobStore
-    contents: PayloadStore
     due: DueJobs
+    drafts: Drafts
     handlers: HandlerDirectory
     clock: Clock
     randomness: Randomness
-    timings: Timings
     telemetry: Telemetry
     ids: DerivedIds
     unique_jobs: UniqueJobs
-    check_payload: PayloadCheck = accept_any
 
     def submit(
         self, request: JobSubmission, *, actor: str, trace_id: str | None = None
@@ -190,7 +170,7 @@ class SubmissionService:
             key = UniqueKey(unique, digest, lambda _job, _now: request.as_patch())
 
         def build(job_id: str, now: datetime, unique_key: tuple[str, int]) -> Job:
-            draft = self._draft(request, handler, job_id, now, actor, trace_id)
+            draft = self.drafts.draft(request, handler, job_id, now, actor, trace_id)
             kept = max(draft.policies.retention_seconds, key.unique.shortest_retention_seconds)
             settled = replace(
                 draft,
@@ -236,7 +216,7 @@ class SubmissionService:
             if existing is not None:
                 return self._repeated(request, existing, now, actor)
         try:
-            draft = self._draft(request, handler, job_id, now, actor, trace_id)
+            draft = self.drafts.draft(request, handler, job_id, now, actor, trace_id)
         except InvalidInput:
             # Its times may be over by now, and its handler may take another payload since. But a
             # repeated submission still returns its job.
@@ -244,6 +224,8 @@ class SubmissionService:
             if existing is None:
                 raise
             return self._repeated(request, existing, now, actor)
+        if has_callers_name(request):
+            draft = replace(draft, submission=self.randomness.nonce()[:8])
         return _Prepared(request, build_job(request, draft))
 
     def _submitted(
@@ -257,37 +239,6 @@ class SubmissionService:
         if result.current is None:
             raise Unavailable("The job that had this id was deleted during the request; try again.")
         return self._repeated(prepared.request, result.current, self.clock.now(), actor)
-
-    def _draft(
-        self,
-        request: JobSubmission,
-        handler: HandlerInfo,
-        job_id: str,
-        now: datetime,
-        actor: str,
-        trace_id: str | None,
-    ) -> Draft:
-        self.check_payload(request.handler, request.payload_text)
-        run_at = resolve_run_at(request.run_at, request.delay_seconds, now)
-        require_expiry_after(request.expires_at, run_at, now)
-        policies = resolve_policies(request, handler)
-        require_shared_limits(request, self.handlers)
-        limits = named_limits(self.handlers, handler.name, request.chosen_limits)
-        limit_keys = resolve_limit_keys(request, limits)
-        kept_until = payload_kept_until(run_at, policies.retention_seconds, self.timings)
-        payload = self.contents.keep_payload(job_id, request.payload_text, kept_until)
-        return Draft(
-            job_id=job_id,
-            now=now,
-            run_at=run_at,
-            policies=policies,
-            payload=payload,
-            payload_kept_until=kept_until if payload.item is not None else None,
-            actor=actor,
-            trace_id=trace_id,
-            limit_keys=limit_keys,
-            submission=self.randomness.nonce()[:8] if has_callers_name(request) else "",
-        )
 
     def _repeated(
         self, request: JobSubmission, existing: Job, now: datetime, actor: str
@@ -339,25 +290,3 @@ def _name_of(request: JobSubmission) -> tuple[str | None, ...] | None:
     if request.idempotency_key is not None:
         return request.tenant, request.idempotency_key
     return None
-
-
-def require_handler(handlers: HandlerDirectory, name: str) -> HandlerInfo:
-    """Return the handler of that name; raise `InvalidInput` with the names that exist."""
-    handler = handlers.find(name)
-    if handler is None:
-        problem = FieldError("handler", say_unknown(handlers, name))
-        raise InvalidInput(f"The handler {name!r} {problem.message}.", errors=(problem,))
-    return handler
-
-
-def say_unknown(handlers: HandlerDirectory, name: str) -> str:
-    """Return what is wrong with a name that no handler has, and the names that exist."""
-    names = [info.name for info in handlers.all()]
-    known = ", ".join(names[:NAMED_HANDLERS]) or "none"
-    sentences = (
-        "is not registered.",
-        did_you_mean(name, names),
-        handlers.advice,
-        f"Registered: {known}",
-    )
-    return " ".join(filter(None, sentences))

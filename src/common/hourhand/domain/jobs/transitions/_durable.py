@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from hourhand.domain.jobs.conditions import Absent, Condition, Is, StatusIn
@@ -164,4 +165,19 @@ def mark_compensated(job: Job, *, keep_until: datetime | None) -> Transition:
             "compensated_round": job.round,
             **({"keep_until": keep_until} if job.keep_until is not None and keep_until else {}),
         },
+    )
+
+
+def prolong_child(job: Job, *, kept_until: datetime) -> Transition:
+    """The run of a child was redriven, and its journal is kept for longer: so is the child.
+
+    A child that ended names its end, which a redrive removes.
+    """
+    assert job.parent is not None, "only a child is kept for a run"
+    keeps = {"keep_until": max(job.keep_until, kept_until)} if job.keep_until is not None else {}
+    return Transition(
+        name="prolong_child",
+        job_id=job.id,
+        expect={"same_job": Is("created_at", job.created_at), "generation": same_generation(job)},
+        sets={"parent": replace(job.parent, kept_until=kept_until), **keeps},
     )

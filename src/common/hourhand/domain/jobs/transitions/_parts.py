@@ -108,6 +108,11 @@ def final_times(
 
 
 def keep_after_end(job: Job) -> timedelta:
-    """Return how long a final job is kept: with an idempotency key never less than a day."""
+    """Return how long a final job is kept: with an idempotency key never less than a day.
+
+    A child is kept as long as the journal of its run: a replay must not find it deleted.
+    """
     retention = timedelta(seconds=job.retention_seconds)
+    if job.parent is not None:
+        return max(retention, job.parent.kept_until - job.created_at)
     return max(retention, KEY_HOLDS_AT_LEAST) if job.idempotency_key else retention

@@ -1,0 +1,453 @@
+"""The ends of child jobs, as a run's journal counts them: join records.
+
+A join record has the ends of up to `CHUNK` children of one call. Each child's end is one entry of
+its map ``e``, so that a repeated report changes nothing and no child counts twice:
+
+| entry | the child |
+|---|---|
+| none | has not ended |
+| 0 | succeeded; this never changes |
+| r > 0 | ended badly in its round r |
+| -r < 0 | was redriven: only an end in round r or later counts |
+
+A call with several join records and without a window has a *root* as well. It counts the join
+records that are full. It is a hint for the wake-up of the run: the run decides by the join records.
+
+| attribute of a join record | what |
+|---|---|
+| ``cr``, ``f``, ``i`` | as in any record of the journal |
+| ``rd`` | the round of the run for which its children were looked through |
+| ``pa``, ``hn`` | the path of the call, the handler of its children |
+| ``n``, ``tt`` | children of the record, of the call |
+| ``bg`` | when it was put, in ms |
+| ``oe``, ``mp`` | 1: abandoned children; it is a map |
+| ``wn``, ``tl``, ``ms`` | the window, how many may end badly, how many successes are enough |
+| ``r`` | the result of an only child, if it is small |
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from hourhand.domain.durable.records import Record, RecordKind, RecordOutcome
+from hourhand.domain.durable.writes import Scope
+from hourhand.domain.jobs.parents import CHUNK, ParentLink
+from hourhand.domain.side_items import (
+    Clause,
+    Compares,
+    Lacks,
+    NoItem,
+    Path,
+    SideItem,
+    SideItemUpdate,
+    SideKey,
+    Stored,
+    either,
+)
+
+GROUP = 400
+"""Children that are put before the next join records: a replay looks again at these alone."""
+
+INLINE_RESULT_BYTES = 1_000
+"""The largest result of an only child that its join record keeps."""
+
+MAX_CHILDREN = 100_000
+"""Children of one call."""
+
+_ENDS = "e"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildrenCall:
+    """What a call of a run says of its children.
+
+    ``window``: the most of them that exist unfinished. ``tolerate``: how many may end badly before
+    the call ends; ``None``: all. ``min_success``: how many successes are enough.
+    """
+
+    total: int
+    handler: str
+    is_map: bool = False
+    is_abandoned: bool = False
+    window: int | None = None
+    tolerate: int | None = None
+    min_success: int | None = None
+
+    @property
+    def chunk(self) -> int:
+        """The children of a join record: with a window a quarter of it, so that it stays used."""
+        if self.total == 1:
+            return 1
+        return CHUNK if self.window is None else min(CHUNK, -(-self.window // 4))
+
+    @property
+    def has_root(self) -> bool:
+        """Whether several join records are counted by a root."""
+        return self.window is None and self.total > self.chunk
+
+    @property
+    def records(self) -> int:
+        """How many join records it has in the end."""
+        return -(-self.total // self.chunk)
+
+    def expected(self, number: int) -> int:
+        """Return the children of one of its join records."""
+        return min(self.chunk, self.total - number * self.chunk)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinRecord:
+    """One join record. ``ends``: see the table of this module, by the position in the record."""
+
+    key: str
+    number: int
+    created_ms: int
+    round: int
+    token: int
+    order: int
+    began_ms: int | None
+    path: str
+    expected: int
+    call: ChildrenCall
+    ends: Mapping[int, int]
+    result_text: str | None = None
+
+    @property
+    def succeeded(self) -> int:
+        """How many children succeeded."""
+        return sum(code == 0 for code in self.ends.values())
+
+    @property
+    def failed(self) -> int:
+        """How many children ended badly."""
+        return sum(code > 0 for code in self.ends.values())
+
+    @property
+    def is_full(self) -> bool:
+        """Whether all children ended."""
+        return self.succeeded + self.failed == self.expected
+
+    @property
+    def first_index(self) -> int:
+        """The index of its first child within the call."""
+        return self.number * self.call.chunk
+
+    def open_positions(self) -> list[int]:
+        """Return the positions of the children that have not ended."""
+        return [n for n in range(self.expected) if self.ends.get(n, -1) < 0]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedCall:
+    """All join records of one call, in their order."""
+
+    key: str
+    records: tuple[JoinRecord, ...]
+
+    @property
+    def call(self) -> ChildrenCall:
+        """What the call says of its children."""
+        return self.records[0].call
+
+    @property
+    def submitted(self) -> int:
+        """How many children exist, or are about to."""
+        return sum(record.expected for record in self.records)
+
+    @property
+    def succeeded(self) -> int:
+        """How many children succeeded."""
+        return sum(record.succeeded for record in self.records)
+
+    @property
+    def failed(self) -> int:
+        """How many children ended badly."""
+        return sum(record.failed for record in self.records)
+
+    @property
+    def live(self) -> int:
+        """How many of the submitted children have not ended."""
+        return self.submitted - self.succeeded - self.failed
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more children of the call may be submitted now."""
+        call, number = self.call, len(self.records)
+        if number >= call.records:
+            return False
+        return call.window is None or self.live + call.expected(number) <= call.window
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every child of the call was submitted and has ended."""
+        return self.live == 0 and self.submitted >= self.call.total
+
+    def end_of(self, index: int) -> int | None:
+        """Return the code of a child's end; ``None`` while it has not ended."""
+        number, position = divmod(index, self.call.chunk)
+        code = self.records[number].ends.get(position) if number < len(self.records) else None
+        return code if code is not None and code >= 0 else None
+
+    def failed_indexes(self) -> Iterator[int]:
+        """Yield the indexes of the children that ended badly."""
+        for record in self.records:
+            for position, code in sorted(record.ends.items()):
+                if code > 0:
+                    yield record.first_index + position
+
+    @property
+    def last_group(self) -> tuple[JoinRecord, ...]:
+        """The records whose children may not all have been put: those before have them."""
+        return self.records[-max(GROUP // self.call.chunk, 1) :]
+
+    def as_record(self) -> Record:
+        """Return the call as one record of its journal."""
+        first = self.records[0]
+        return Record(
+            kind=RecordKind.CHILD,
+            path=first.path,
+            created_ms=first.created_ms,
+            outcome=RecordOutcome.SUCCEEDED if self.is_over else RecordOutcome.WAITING,
+            round=max(record.round for record in self.records),
+            token=first.token,
+            index=first.order,
+            began_ms=first.began_ms,
+            joined=self,
+        )
+
+    def with_record(self, changed: JoinRecord) -> JoinedCall:
+        """Return the call with a record as it stands now, a new one included."""
+        others = [one for one in self.records if one.number != changed.number]
+        records = sorted((*others, changed), key=lambda one: one.number)
+        return replace(self, records=tuple(records))
+
+
+@dataclass(frozen=True, slots=True)
+class RootRecord:
+    """The root of a call. ``full``: by the number of a full join record, its successes."""
+
+    records: int
+    full: Mapping[int, int] = field(default_factory=dict)
+    failed: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether all join records are full."""
+        return len(self.full) >= self.records
+
+
+def is_root(item: SideItem) -> bool:
+    """Whether an item of the kind is a root: its key has no number."""
+    return "." not in item.key.sort.partition("#c")[2]
+
+
+def join_prefix(segment: int) -> str:
+    """Return how the sort keys of the join records of a segment begin."""
+    return f"R{segment or ''}#c"
+
+
+def join_record_key(run_id: str, segment: int, key: str, number: int) -> SideKey:
+    """Return the key of a join record."""
+    return SideKey(run_id, f"{join_prefix(segment)}{key}.{number:04d}")
+
+
+def root_key(run_id: str, segment: int, key: str) -> SideKey:
+    """Return the key of the root of a call."""
+    return SideKey(run_id, f"{join_prefix(segment)}{key}")
+
+
+def join_of(item: SideItem) -> JoinRecord:
+    """Read a join record."""
+    key, _, number = item.key.sort.partition("#c")[2].partition(".")
+    call = ChildrenCall(
+        total=item.number("tt") or 0,
+        handler=item.text("hn") or "",
+        is_map=bool(item.number("mp")),
+        is_abandoned=bool(item.number("oe")),
+        window=item.number("wn"),
+        tolerate=item.number("tl"),
+        min_success=item.number("ms"),
+    )
+    return JoinRecord(
+        key=key,
+        number=int(number),
+        created_ms=item.number("cr") or 0,
+        round=item.number("rd") or 0,
+        token=item.number("f") or 0,
+        order=item.number("i") or 0,
+        began_ms=item.number("bg"),
+        path=item.text("pa") or "",
+        expected=item.number("n") or 0,
+        call=call,
+        ends={int(name): code for name, code in item.numbers(_ENDS).items()},
+        result_text=item.text("r"),
+    )
+
+
+def joined_calls(items: Iterable[SideItem], created_ms: int) -> list[JoinedCall]:
+    """Return the calls of a run that submitted children, from the items of that kind."""
+    calls: dict[str, list[JoinRecord]] = defaultdict(list)
+    for record in (join_of(item) for item in items if not is_root(item)):
+        if record.created_ms == created_ms:
+            calls[record.key].append(record)
+    return [JoinedCall(key, tuple(records)) for key, records in calls.items()]
+
+
+def root_of(item: SideItem) -> RootRecord:
+    """Read the root of a call."""
+    return RootRecord(
+        records=item.number("n") or 0,
+        full={int(name): count for name, count in item.numbers("sh").items()},
+        failed={int(name): count for name, count in item.numbers("fa").items()},
+    )
+
+
+def put_join(
+    scope: Scope, path: str, key: str, number: int, call: ChildrenCall, *, order: int, now_ms: int
+) -> SideItemUpdate:
+    """Return the write that puts a join record, unless it is there. It precedes its children."""
+    given: dict[Path, Stored | None] = {
+        "wn": call.window,
+        "tl": call.tolerate,
+        "ms": call.min_success,
+        "oe": 1 if call.is_abandoned else None,
+        "mp": 1 if call.is_map else None,
+    }
+    return SideItemUpdate(
+        key=join_record_key(scope.run_id, scope.segment, key, number),
+        expect=(NoItem(),),
+        sets={
+            "cr": scope.created_ms,
+            "rd": scope.round,
+            "f": scope.token,
+            "i": order,
+            "bg": now_ms,
+            "pa": path,
+            "hn": call.handler,
+            "n": call.expected(number),
+            "tt": call.total,
+            _ENDS: {},
+            **{name: value for name, value in given.items() if value is not None},
+        },
+        keep_until=scope.keep_until,
+    )
+
+
+def put_root(scope: Scope, key: str, call: ChildrenCall) -> SideItemUpdate:
+    """Return the write that puts the root of a call, unless it is there."""
+    return SideItemUpdate(
+        key=root_key(scope.run_id, scope.segment, key),
+        expect=(NoItem(),),
+        sets={"cr": scope.created_ms, "n": call.records, "sh": {}, "fa": {}},
+        keep_until=scope.keep_until,
+    )
+
+
+def report_success(link: ParentLink, result_text: str | None) -> SideItemUpdate:
+    """Return the write that records the success of a child, whatever stands of it."""
+    sets: dict[Path, Stored] = {(_ENDS, str(link.position)): 0}
+    if result_text is not None:
+        sets["r"] = result_text
+    return _report(link, sets)
+
+
+def report_failure(link: ParentLink, round_: int) -> SideItemUpdate:
+    """Return the write that records that a child ended badly in its round.
+
+    Not over a success, an end in a later round, or the demand for a later round: then the report
+    is late.
+    """
+    entry = (_ENDS, str(link.position))
+    allowed = either(
+        Lacks(entry),
+        (Compares(entry, ">=", -round_), Compares(entry, "<", 0)),
+        (Compares(entry, ">", 0), Compares(entry, "<", round_)),
+    )
+    return _report(link, {entry: round_}, allowed)
+
+
+def _report(link: ParentLink, sets: Mapping[Path, Stored], *clauses: Clause) -> SideItemUpdate:
+    return SideItemUpdate(
+        key=join_record_key(link.run_id, link.segment, link.join_key, link.record_number),
+        expect=clauses,
+        # Without an end: where the run is gone, the report must not create an item.
+        sets=sets,
+    )
+
+
+def report_full(link: ParentLink, record: JoinRecord) -> SideItemUpdate:
+    """Return the write that records in the root that a join record is full."""
+    return _report_to_root(link, {("sh", str(record.number)): record.succeeded})
+
+
+def report_failures(link: ParentLink, record: JoinRecord) -> SideItemUpdate:
+    """Return the write that records in the root how many children of a record ended badly.
+
+    A late copy with a lower number is refused.
+    """
+    entry = ("fa", str(record.number))
+    fewer = either(Lacks(entry), Compares(entry, "<", record.failed))
+    return _report_to_root(link, {entry: record.failed}, fewer)
+
+
+def _report_to_root(
+    link: ParentLink, sets: Mapping[Path, Stored], *clauses: Clause
+) -> SideItemUpdate:
+    return SideItemUpdate(
+        key=root_key(link.run_id, link.segment, link.join_key),
+        expect=clauses,
+        sets=sets,
+    )
+
+
+def require_rounds(scope: Scope, record: JoinRecord, rounds: Mapping[int, int]) -> SideItemUpdate:
+    """Return the write after which only later ends of failed children count.
+
+    ``rounds``: by the position, the round from which on. It names what was read: a child that a
+    person redrove may have succeeded since. The record has the round of the run then.
+    """
+    return SideItemUpdate(
+        key=join_record_key(scope.run_id, scope.segment, record.key, record.number),
+        expect=(
+            Compares("cr", "=", scope.created_ms),
+            Compares("rd", "=", record.round),
+            *(Compares((_ENDS, str(n)), "=", record.ends[n]) for n in rounds),
+        ),
+        sets={"rd": scope.round, **{(_ENDS, str(n)): -round_ for n, round_ in rounds.items()}},
+    )
+
+
+def reopen_in_root(scope: Scope, record: JoinRecord) -> SideItemUpdate:
+    """Return the write after which the root does not count a join record as full any more."""
+    number = str(record.number)
+    return SideItemUpdate(
+        key=root_key(scope.run_id, scope.segment, record.key),
+        removes=(("sh", number), ("fa", number)),
+    )
+
+
+def wakes_run(record: JoinRecord, root: RootRecord | None) -> bool:
+    """Whether a run must look at a call after this join record changed.
+
+    Without a root: if the record is full, or crossed a threshold. With one, if all are full, or if
+    what the root has of all of them crossed one.
+    """
+    call = record.call
+    if root is None:
+        if record.is_full:
+            return True
+        succeeded, failed = record.succeeded, record.failed
+    else:
+        if root.is_full:
+            return True
+        succeeded, failed = sum(root.full.values()), sum(root.failed.values())
+    return is_decided(call, succeeded, failed)
+
+
+def is_decided(call: ChildrenCall, succeeded: int, failed: int) -> bool:
+    """Whether a call ends although children of it have not: by a threshold."""
+    if call.tolerate is not None and failed > call.tolerate:
+        return True
+    return call.min_success is not None and succeeded >= call.min_success

@@ -1,0 +1,86 @@
+"""The link from a child job to the run that submitted it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from hourhand.domain.ids import content_hash, short_digest
+
+RUN = "run"
+"""The actor of what a run does with its children."""
+
+CHUNK = 100
+"""The children of one join record. So no item of a run is written more often by its children."""
+
+PARENT_ENDED = "parent_ended"
+"""The run of the child ended."""
+
+NOT_NEEDED = "not_needed"
+"""The call that submitted the child ended without it."""
+
+_CANCELLED_BY_RUN = re.compile(rf"(?:{PARENT_ENDED}|{NOT_NEEDED}), round (\d+)")
+_DAY = timedelta(days=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParentLink:
+    """Whose child a job is, and where its end is recorded.
+
+    ``join_key`` names the call, in the ``segment`` of the run ``run_id``. ``index``: which of its
+    children this is; ``chunk``: how many share a join record. ``is_abandoned``: the end of the run
+    does not cancel it. ``reads_results``: its payload may name results of other children of the
+    run. ``kept_until``: the end of the run's journal, a midnight of UTC: a replay must not find a
+    child deleted.
+    """
+
+    run_id: str
+    segment: int
+    join_key: str
+    index: int
+    chunk: int = CHUNK
+    is_abandoned: bool = False
+    reads_results: bool = False
+    kept_until: datetime
+
+    @property
+    def position(self) -> int:
+        """Its place within its join record."""
+        return self.index % self.chunk
+
+    @property
+    def record_number(self) -> int:
+        """Which of the join records of its call has its end."""
+        return self.index // self.chunk
+
+
+def join_key(path: str, reset_round: int, created_ms: int) -> str:
+    """Return the key of the children of one call.
+
+    A call that was reset has other children. So has a later run of the same id, which
+    ``created_ms`` distinguishes.
+    """
+    return short_digest("join", path, str(reset_round), str(created_ms))
+
+
+def child_id(run_id: str, segment: int, key: str, index: int) -> str:
+    """Return the one id of a child: a repeated submission meets the job that exists."""
+    return "c." + content_hash("child", run_id, str(segment), key, str(index))
+
+
+def midnight_after(instant: datetime) -> datetime:
+    """Return the first midnight of UTC at or after ``instant``: it takes fewer bytes."""
+    return _EPOCH + -((_EPOCH - instant) // _DAY) * _DAY
+
+
+def cancel_reason(why: str, round_: int) -> str:
+    """Return why a run cancels a child, as the child's history has it, with the run's round."""
+    return f"{why}, round {round_}"
+
+
+def cancelled_in_round(reason: str) -> int | None:
+    """Return the round of the run in which it cancelled a child; ``None``: the run did not."""
+    found = _CANCELLED_BY_RUN.fullmatch(reason)
+    return None if found is None else int(found[1])

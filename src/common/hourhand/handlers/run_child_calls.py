@@ -1,0 +1,420 @@
+"""The calls of a durable handler that submit child jobs and wait for them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from typing import Any, Literal, overload
+
+from hourhand.domain.durable.calls import NOW, Failure, Suspension, Value
+from hourhand.domain.durable.joins import MAX_CHILDREN, ChildrenCall, JoinedCall, is_decided
+from hourhand.domain.durable.names import MAX_NAME
+from hourhand.domain.jobs.job import ErrorInfo
+from hourhand.domain.jobs.waiting import WaitKind
+from hourhand.handlers._errors import ChildFailed, InvalidCall, MapFailed
+from hourhand.handlers._results import result_text
+from hourhand.handlers._submission import handler_named
+from hourhand.handlers.run_calls import Ask, Course, RunCalls
+
+MAX_GATHERED = 100
+"""Children of one ``gather``; `RunContext.map` takes more."""
+
+EAGER_RESULTS = 1_000
+"""Up to how many results ``map`` reads at once. The sequence of more reads them where asked."""
+
+RESULTS_TOGETHER = 100
+"""Results that are read at a time."""
+
+SUBMIT_RESERVE_SECONDS = 30.0
+"""What must be left of an invocation's time before the next children are submitted."""
+
+CHILD_OPTIONS = (
+    "concurrency_key",
+    "delay",
+    "expires_at",
+    "limits",
+    "on_lost",
+    "priority",
+    "retention_seconds",
+    "retry",
+    "run_at",
+    "tags",
+    "tenant",
+    "timeout_seconds",
+)
+"""What a child may state beside handler and payload, as in a submission."""
+
+OnParentEnd = Literal["cancel", "abandon"]
+GatherMode = Literal["all", "any", "settled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A child job that was submitted. ``id``: the id of the job."""
+
+    id: str
+    path: str
+    _result: Callable[[], Any]
+
+    def result(self) -> Any:
+        """Wait for the child and return its result; an ``async`` handler awaits it.
+
+        Raises `ChildFailed` if the child ended DEAD, CANCELLED or EXPIRED.
+        """
+        return self._result()
+
+
+class MapResults(list[Any]):
+    """The results of a map, in the order of its items; ``None`` of children that failed.
+
+    ``ids``: of all children. ``failed``: the indexes of those that failed.
+    """
+
+    def __init__(self, values: Iterable[Any], ids: list[str], failed: list[int]) -> None:
+        """Take the values, and what is known of the children."""
+        super().__init__(values)
+        self.ids, self.failed = ids, failed
+
+    def results(self) -> list[Any]:
+        """Return all results as a list."""
+        return list(self)
+
+
+@dataclass(slots=True)
+class LazyResults(Sequence[Any]):
+    """The results of a large map, which are read a hundred at a time. See `MapResults`."""
+
+    ids: list[str]
+    failed: list[int]
+    _read: Callable[[range], list[str | None]]
+    _page: tuple[int, list[Any]] = field(default=(-1, []), init=False)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Any]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return [self[n] for n in range(*index.indices(len(self)))]
+        number, place = divmod(range(len(self))[index], RESULTS_TOGETHER)
+        if self._page[0] != number:
+            first = number * RESULTS_TOGETHER
+            texts = self._read(range(first, min(first + RESULTS_TOGETHER, len(self))))
+            self._page = number, list(map(_value_of, texts))
+        return self._page[1][place]
+
+    def results(self) -> list[Any]:
+        """Return all results as a list."""
+        return list(self)
+
+
+@dataclass(kw_only=True, slots=True)
+class ChildCalls(RunCalls):
+    """Submits children. `RunContext` adds the other calls."""
+
+    def submit(
+        self,
+        handler: str | Callable[..., Any],
+        payload: Any = None,
+        *,
+        name: str | None = None,
+        on_parent_end: OnParentEnd = "cancel",
+        **options: Any,
+    ) -> Any:
+        """Submit a child job and return it as a `Child`, without waiting for it.
+
+        ``handler``: a name, or a function with ``@job``. ``name``: of the call; the handler's by
+        default. ``on_parent_end``: ``cancel``, or ``abandon`` for a job that goes on whatever
+        becomes of this run. ``options``: as in a submission, such as ``delay`` or ``priority``.
+        """
+        named = required_name(handler)
+        path = self._bind(name or call_name(named))
+        spec = child_spec(named, payload, options)
+        call = ChildrenCall(total=1, handler=named, is_abandoned=is_abandoned(on_parent_end))
+        return self._carry_out(self._submit(path, call, lambda _: spec))
+
+    def submit_and_wait(
+        self,
+        handler: str | Callable[..., Any],
+        payload: Any = None,
+        *,
+        name: str | None = None,
+        **options: Any,
+    ) -> Any:
+        """Submit a child job, wait for it and return its result. Raises `ChildFailed`."""
+        named = required_name(handler)
+        path = self._bind(name or call_name(named))
+        spec = child_spec(named, payload, options)
+        call = ChildrenCall(total=1, handler=named)
+        return self._carry_out(self._submit_and_wait(path, call, lambda _: spec))
+
+    def gather(self, *children: Child, mode: GatherMode = "all") -> Any:
+        """Wait for several children and return their results, in their order.
+
+        ``mode``: ``all`` raises `ChildFailed` at the first failure. ``any`` returns the first
+        success and cancels the others; it raises if all failed. ``settled`` waits for all, and
+        returns a `ChildFailed` in the place of a result.
+        """
+        if mode not in {"all", "any", "settled"}:
+            raise InvalidCall(f"mode must be all, any or settled, not {mode!r}.")
+        if len(children) > MAX_GATHERED or not all(isinstance(one, Child) for one in children):
+            raise InvalidCall(f"gather takes at most {MAX_GATHERED} children of ctx.submit.")
+        path = self._bind("gather")
+        if not children:
+            return self._carry_out(self._nothing([]))
+        course = {"all": self._gather_all, "any": self._gather_any, "settled": self._settle}[mode]
+        return self._carry_out(course(path, [one.path for one in children]))
+
+    def _map_children(
+        self,
+        path: str,
+        handler: str,
+        specs: Callable[[int], Mapping[str, Any]],
+        call: ChildrenCall,
+    ) -> Any:
+        if not call.total:
+            return self._carry_out(self._nothing(MapResults([], [], [])))
+        return self._carry_out(self._map(path, handler, specs, call))
+
+    # --- courses ---
+
+    def _nothing(self, value: Any) -> Course:
+        yield Ask(lambda: None)
+        return value
+
+    def _submit(
+        self, path: str, call: ChildrenCall, spec_of: Callable[[int], Mapping[str, Any]]
+    ) -> Course:
+        self._require_running()
+        yield Ask(lambda: self.run.next_children(path, call, spec_of))
+        ids = yield Ask(lambda: self.run.child_ids(path))
+
+        def result() -> Any:
+            self._require_own()
+            return self._carry_out(self._result_of(path))
+
+        return Child(ids[0], path, result)
+
+    def _submit_and_wait(
+        self, path: str, call: ChildrenCall, spec_of: Callable[[int], Mapping[str, Any]]
+    ) -> Course:
+        yield from self._submit(path, call, spec_of)
+        return (yield from self._result_of(path))
+
+    def _result_of(self, path: str) -> Course:
+        joined: JoinedCall = yield Ask(lambda: self.run.joined(path))
+        if not joined.is_over:
+            raise self._unwind(Suspension(WaitKind.CHILDREN, path))
+        if joined.failed:
+            raise (yield from self._failure_of(path))
+        texts = yield Ask(lambda: self.run.child_results(path, range(1)))
+        return _value_of(texts[0])
+
+    def _failure_of(self, path: str, index: int = 0) -> Course:
+        failure: Failure = yield Ask(lambda: self.run.child_failure(path, index))
+        return ChildFailed(path, failure.error.type, failure.error.message)
+
+    def _gather_all(self, path: str, paths: Sequence[str]) -> Course:
+        recorded = yield Ask(lambda: self.run.end_of_wait(path))
+        if isinstance(recorded, Failure):
+            raise _child_failed(recorded.error)
+        joined = yield from self._joined(paths)
+        failed = next((one for one, state in zip(paths, joined, strict=True) if state.failed), None)
+        if failed is not None:
+            error: ChildFailed = yield from self._failure_of(failed)
+            end = yield Ask(lambda: self.run.end_wait(path, Failure(_recorded(error))))
+            raise _child_failed(end.error)
+        self._require_over(joined, paths)
+        results = []
+        for one in paths:
+            results.append((yield from self._result_of(one)))
+        return results
+
+    def _gather_any(self, path: str, paths: Sequence[str]) -> Course:
+        end: Value | Failure | None = yield Ask(lambda: self.run.end_of_wait(path))
+        if end is None:
+            joined = yield from self._joined(paths)
+            first = next((n for n, state in enumerate(joined) if state.succeeded), None)
+            if first is not None:
+                end = yield Ask(lambda: self.run.end_wait(path, Value(str(first))))
+            else:
+                self._require_over(joined, paths)
+                error: ChildFailed = yield from self._failure_of(paths[0])
+                end = yield Ask(lambda: self.run.end_wait(path, Failure(_recorded(error))))
+        if isinstance(end, Failure):
+            raise _child_failed(end.error)
+        chosen = int(end.text)
+        for one in (*paths[:chosen], *paths[chosen + 1 :]):
+            yield Ask(partial(self.run.cancel_children, one))
+        return (yield from self._result_of(paths[chosen]))
+
+    def _settle(self, _path: str, paths: Sequence[str]) -> Course:
+        joined = yield from self._joined(paths)
+        self._require_over(joined, paths)
+        outcomes: list[Any] = []
+        for one, state in zip(paths, joined, strict=True):
+            outcome = self._failure_of(one) if state.failed else self._result_of(one)
+            outcomes.append((yield from outcome))
+        return outcomes
+
+    def _map(
+        self,
+        path: str,
+        handler: str,
+        specs: Callable[[int], Mapping[str, Any]],
+        call: ChildrenCall,
+    ) -> Course:
+        end_path = f"{path}:end"
+        end: Value | Failure | None = yield Ask(lambda: self.run.end_of_wait(end_path))
+        if end is None:
+            joined: JoinedCall = yield from self._submit_all(path, call, specs)
+            if call.tolerate is not None and joined.failed > call.tolerate:
+                first = next(joined.failed_indexes())
+                error: ChildFailed = yield from self._failure_of(path, first)
+                failure = Failure(_map_error(handler, joined, call, error))
+                end = yield Ask(lambda: self.run.end_wait(end_path, failure))
+            elif not joined.is_over:
+                end = yield Ask(lambda: self.run.end_wait(end_path, Value("null")))
+        if end is not None:
+            yield Ask(lambda: self.run.cancel_children(path))
+        if isinstance(end, Failure):
+            raise MapFailed(path, end.error.message)
+        joined = yield Ask(lambda: self.run.joined(path))
+        ids = yield Ask(lambda: self.run.child_ids(path))
+        failed = [n for n in range(call.total) if joined.end_of(n) != 0]
+        if call.total > EAGER_RESULTS:
+            return LazyResults(ids, failed, lambda some: self._read_now(path, some))
+        values: list[Any] = []
+        for start in range(0, call.total, RESULTS_TOGETHER):
+            some = range(start, min(start + RESULTS_TOGETHER, call.total))
+            texts = yield Ask(partial(self.run.child_results, path, some))
+            values += map(_value_of, texts)
+        return MapResults(values, ids, failed)
+
+    def _submit_all(
+        self, path: str, call: ChildrenCall, specs: Callable[[int], Mapping[str, Any]]
+    ) -> Course:
+        """Submit children until the call is over or decided; suspend while they run."""
+        for _ in range(call.total + 1):
+            self._require_running()
+            joined: JoinedCall = yield Ask(lambda: self.run.next_children(path, call, specs))
+            if joined.is_over or is_decided(call, joined.succeeded, joined.failed):
+                return joined
+            if not joined.has_room:
+                break
+            if self.remaining_seconds < min(SUBMIT_RESERVE_SECONDS, self.limit_seconds / 4):
+                raise self._unwind(NOW)
+        raise self._unwind(Suspension(WaitKind.CHILDREN, path))
+
+    def _joined(self, paths: Sequence[str]) -> Course:
+        states = []
+        for one in paths:
+            states.append((yield Ask(partial(self.run.joined, one))))
+        return states
+
+    def _require_over(self, joined: Sequence[JoinedCall], paths: Sequence[str]) -> None:
+        """Suspend unless all children of these calls have ended."""
+        if not all(state.is_over for state in joined):
+            name = paths[0] if len(paths) == 1 else ""
+            raise self._unwind(Suspension(WaitKind.CHILDREN, name))
+
+    def _read_now(self, path: str, indexes: range) -> list[str | None]:
+        texts: list[str | None] = self._judged(
+            self.state.ask(lambda: self.run.child_results(path, indexes))
+        )
+        return texts
+
+
+def required_name(handler: str | Callable[..., Any]) -> str:
+    """Return the name of a handler. Raises `InvalidCall` for a function that is none."""
+    name = handler if isinstance(handler, str) else handler_named(handler)
+    if not name:
+        raise InvalidCall(f"A child needs the name of a handler, or a @job function: {handler!r}.")
+    return name
+
+
+def call_name(handler: str) -> str:
+    """Return the name that a call has by default: that of its handler."""
+    return re.sub(r"[^A-Za-z0-9_-]", "-", handler)[:MAX_NAME]
+
+
+def is_abandoned(on_parent_end: str) -> bool:
+    """Whether a child goes on after its run. Raises `InvalidCall`."""
+    if on_parent_end not in {"cancel", "abandon"}:
+        raise InvalidCall(f"on_parent_end must be cancel or abandon, not {on_parent_end!r}.")
+    return on_parent_end == "abandon"
+
+
+def child_spec(handler: str, payload: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a child as a submission states it. Raises `InvalidCall` and `ResultNotJson`."""
+    unknown = sorted(options.keys() - set(CHILD_OPTIONS))
+    if unknown:
+        allowed = ", ".join(CHILD_OPTIONS)
+        raise InvalidCall(f"A child has no option {unknown[0]!r}. Allowed: {allowed}.")
+    given = {name: value for name, value in options.items() if value is not None}
+    if "delay" in given:
+        delay = given.pop("delay")
+        given["delay_seconds"] = delay.total_seconds() if isinstance(delay, timedelta) else delay
+    spec: dict[str, Any] = json.loads(
+        result_text({"handler": handler, "payload": payload, **given})
+    )
+    return spec
+
+
+def tolerated(tolerate: float | None, total: int) -> int | None:
+    """Return how many children may fail: a number, or a share of all. Raises `InvalidCall`."""
+    if tolerate is None:
+        return None
+    is_share = isinstance(tolerate, float)
+    if isinstance(tolerate, bool) or tolerate < 0 or (is_share and tolerate > 1):
+        raise InvalidCall(
+            f"tolerate must be a whole number from 0, or a share from 0.0 to 1.0, not {tolerate!r}."
+        )
+    return int(tolerate * total) if is_share else int(tolerate)
+
+
+def whole_number(name: str, value: int | None, most: int) -> int | None:
+    """Return an argument that is a whole number from 1 to ``most``. Raises `InvalidCall`."""
+    if value is None:
+        return None
+    if type(value) is not int or not 1 <= value <= most:
+        raise InvalidCall(f"{name} must be a whole number from 1 to {most:,}, not {value!r}.")
+    return value
+
+
+def map_items(items: Iterable[Any]) -> list[Any]:
+    """Return the items of a map. Raises `InvalidCall` for too many."""
+    listed = list(items)
+    if len(listed) > MAX_CHILDREN:
+        raise InvalidCall(f"A map has {len(listed):,} items; at most {MAX_CHILDREN:,} are allowed.")
+    return listed
+
+
+def _value_of(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
+
+
+def _recorded(error: ChildFailed) -> ErrorInfo:
+    return ErrorInfo(type=error.error_type, message=f"{error.path}: {error.error_message}")
+
+
+def _child_failed(error: ErrorInfo) -> ChildFailed:
+    path, _, message = error.message.partition(": ")
+    return ChildFailed(path, error.type, message)
+
+
+def _map_error(
+    handler: str, joined: JoinedCall, call: ChildrenCall, first: ChildFailed
+) -> ErrorInfo:
+    return ErrorInfo(
+        type=MapFailed.__name__,
+        message=f"{joined.failed} of {call.total} children of {handler} failed, and "
+        f"{call.tolerate} may. The first: {first.error_type}: {first.error_message}",
+    )

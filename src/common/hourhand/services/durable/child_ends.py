@@ -1,0 +1,78 @@
+"""The end of a child, as its run is notified of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hourhand.domain.durable.joins import (
+    INLINE_RESULT_BYTES,
+    JoinRecord,
+    RootRecord,
+    join_of,
+    report_failure,
+    report_failures,
+    report_full,
+    report_success,
+    root_of,
+    wakes_run,
+)
+from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.parents import ParentLink
+from hourhand.domain.jobs.waiting import WaitKind
+from hourhand.domain.side_items import SideItemUpdate
+from hourhand.ports.side_item_store import SideItemStore
+from hourhand.services.durable.completions import Completer
+
+
+@dataclass(frozen=True, slots=True)
+class ChildEnds:
+    """Records the ends of children and wakes their runs: an outbox task, which may be repeated.
+
+    The record comes first, then the read of the run. So either the run finds the end in its
+    journal, or this component finds the run waiting.
+    """
+
+    side_items: SideItemStore
+    completer: Completer
+
+    def report(self, job: Job, result_text: str | None) -> None:
+        """Record the end of a child, and wake its run if that has to look.
+
+        ``result_text``: the result as JSON, if it is known without a read. Does nothing if the run
+        is gone. Raises `Unavailable`.
+        """
+        link = job.parent
+        assert link is not None, "only a child has a run to be notified"
+        written = self.side_items.write_item(_report(job, link, result_text))
+        if written.item is None:
+            return
+        record = join_of(written.item)
+        root = self._report_to_root(link, record)
+        # Also after a refused write: the component that recorded the end may have died before this.
+        if wakes_run(record, root):
+            self.completer.complete(link.run_id, WaitKind.CHILDREN, record.path)
+
+    def _report_to_root(self, link: ParentLink, record: JoinRecord) -> RootRecord | None:
+        """Record what the root of the call counts; return the root, ``None`` if there is none."""
+        if not record.call.has_root:
+            return None
+        update: SideItemUpdate | None = None
+        if record.is_full:
+            update = report_full(link, record)
+        elif record.failed and record.call.tolerate is not None:
+            update = report_failures(link, record)
+        if update is None:
+            return RootRecord(record.call.records)
+        item = self.side_items.write_item(update).item
+        return RootRecord(record.call.records) if item is None else root_of(item)
+
+
+def _report(job: Job, link: ParentLink, result_text: str | None) -> SideItemUpdate:
+    if job.status is not JobStatus.SUCCEEDED:
+        return report_failure(link, job.round)
+    is_kept = (
+        link.chunk == 1
+        and result_text is not None
+        and len(result_text.encode()) <= INLINE_RESULT_BYTES
+    )
+    return report_success(link, result_text if is_kept else None)

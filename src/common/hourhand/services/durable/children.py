@@ -1,0 +1,205 @@
+"""What a run does with its child jobs: it submits, reads, redrives and cancels them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from hourhand.domain.durable.calls import RunEnds
+from hourhand.domain.durable.joins import JoinedCall, JoinRecord, join_prefix, joined_calls
+from hourhand.domain.durable.records import MAX_RECORDS
+from hourhand.domain.errors import (
+    Compensated,
+    FieldError,
+    HourhandError,
+    InvalidInput,
+    NotFound,
+    WrongState,
+)
+from hourhand.domain.jobs.job import ErrorInfo, EventKind, Job, JobStatus
+from hourhand.domain.jobs.parents import (
+    PARENT_ENDED,
+    RUN,
+    ParentLink,
+    cancel_reason,
+    cancelled_in_round,
+    child_id,
+    midnight_after,
+)
+from hourhand.domain.jobs.transitions import prolong_child, request_cancel
+from hourhand.domain.times import to_ms
+from hourhand.ports.clock import Clock
+from hourhand.ports.job_store import JobStore
+from hourhand.ports.side_item_store import SideItemStore
+from hourhand.services.jobs.drafts import Drafts, require_handler
+from hourhand.services.jobs.due import DueJobs, make_transition
+from hourhand.services.jobs.new_job import build_job
+from hourhand.services.jobs.operations import OperationsService
+from hourhand.services.jobs.payload_store import PayloadStore
+from hourhand.services.jobs.recovery import RecoveryService
+
+if TYPE_CHECKING:
+    from hourhand.api.requests import JobSubmission
+
+READ_TOGETHER = 100
+"""Children that are read at a time: the keys of one BatchGetItem."""
+
+MAX_CANCELLED = 1_000
+"""Children that are cancelled at a time; the sweep continues with the others."""
+
+ChildSpec: TypeAlias = Mapping[str, Any]
+"""A child as a submission states it: the fields of ``POST /jobs``."""
+
+ParseSubmission: TypeAlias = Callable[[ChildSpec], "JobSubmission"]
+"""Reads a submission. Raises `InvalidInput`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """The child jobs of runs. Each is a job of its own: what is done here may be done twice."""
+
+    jobs: JobStore
+    side_items: SideItemStore
+    contents: PayloadStore
+    due: DueJobs
+    recovery: RecoveryService
+    operations: OperationsService
+    drafts: Drafts
+    clock: Clock
+    parse: ParseSubmission
+
+    def submit(self, run: Job, children: Sequence[tuple[ParentLink, ChildSpec]]) -> None:
+        """Put children, each if it is absent. Raises `InvalidInput` and `Unavailable`."""
+        built = [self._build(spec, run, link) for link, spec in children]
+        for result in self.due.put_many(built, RUN):
+            if isinstance(result, HourhandError):
+                raise result
+
+    def _build(self, spec: ChildSpec, run: Job, link: ParentLink) -> Job:
+        """Return the job of a child. It has the tenant of its run, unless it states one."""
+        request = self.parse(spec if run.tenant is None else {"tenant": run.tenant, **spec})
+        handler = require_handler(self.drafts.handlers, request.handler)
+        if handler.unique is not None or handler.debounce is not None:
+            message = f"{handler.name} is unique or debounced, so it cannot be that of a child"
+            raise InvalidInput(f"The handler {message}.", errors=(FieldError("handler", message),))
+        job_id = child_id(link.run_id, link.segment, link.join_key, link.index)
+        now = self.clock.now()
+        draft = self.drafts.draft(request, handler, job_id, now, RUN, run.trace_id)
+        return replace(build_job(request, draft), parent=link)
+
+    def read(self, job_ids: Sequence[str]) -> dict[str, Job]:
+        """Read children, those that exist. Raises `WrittenByNewer` and `Unavailable`."""
+        found: dict[str, Job] = {}
+        for start in range(0, len(job_ids), READ_TOGETHER):
+            page = self.jobs.get_many(job_ids[start : start + READ_TOGETHER])
+            page.require_all_known()
+            found.update(page)
+        return found
+
+    def result_text(self, job: Job) -> str:
+        """Return the result of a child that succeeded. Raises `RunEnds` if it is gone."""
+        text = "null" if job.result is None else self.contents.read(job.id, job.result)
+        if text is None:
+            raise RunEnds("JournalExpired", f"The result of the child {job.id} is gone.")
+        return text
+
+    def redrive(self, job: Job) -> None:
+        """Redrive a child that ended badly, unless that was done. Raises `RunEnds`."""
+        try:
+            self.operations.redrive(job.id, actor=RUN)
+        except (NotFound, WrongState):
+            # It was redriven, or it succeeded since.
+            return
+        except Compensated as error:
+            raise RunEnds("ChildCompensated", error.detail) from None
+
+    def cancel(self, jobs: Iterable[Job], reason: str) -> None:
+        """Cancel children that have not started, and ask those that run to stop."""
+        for job in jobs:
+            if job.status is JobStatus.RUNNING:
+                now = self.clock.now()
+                build = partial(request_cancel, now=now, actor=RUN, reason=reason)
+                self.due.make(job, build)
+            else:
+                self.recovery.cancel_job(job, RUN, reason)
+
+    def cancel_all(self, run: Job) -> bool:
+        """Cancel the live attached children of a run that ended: its outbox task.
+
+        Returns whether none is left that was not asked to stop. Raises `Unavailable`.
+        """
+        left = MAX_CANCELLED
+        reason = cancel_reason(PARENT_ENDED, run.round)
+        for joined in self.calls_of(run):
+            if joined.call.is_abandoned:
+                continue
+            open_ids = list(open_children(run, joined, joined.records))
+            for start in range(0, len(open_ids), READ_TOGETHER):
+                page = self.read(open_ids[start : start + READ_TOGETHER]).values()
+                asked = [job for job in page if needs_cancel(job)]
+                self.cancel(asked[:left], reason)
+                left -= len(asked)
+                if left < 0:
+                    return False
+        return True
+
+    def prolong(self, run: Job, joined: JoinedCall, keep_until: datetime) -> None:
+        """Keep the children of a call, and their results, as long as a redriven run needs them.
+
+        Raises `Unavailable`.
+        """
+        kept_until = midnight_after(keep_until)
+        ids = [child_id(run.id, run.segment, joined.key, n) for n in range(joined.submitted)]
+        for start in range(0, len(ids), READ_TOGETHER):
+            for job in self.read(ids[start : start + READ_TOGETHER]).values():
+                make_transition(self.jobs, job, partial(prolong_child, kept_until=kept_until))
+                if job.result is not None and job.result.item is not None:
+                    self.jobs.extend_text(job.id, job.result.item, kept_until)
+                if job.status.is_final:
+                    self.contents.mark_finished(job, kept_until)
+
+    def calls_of(self, run: Job) -> list[JoinedCall]:
+        """Return the calls of a run's segment that submitted children."""
+        items = self.side_items.query_items(
+            run.id, prefix=join_prefix(run.segment), limit=MAX_RECORDS
+        )
+        return joined_calls(items, to_ms(run.created_at))
+
+
+def open_children(
+    run: Job, joined: JoinedCall, records: Iterable[JoinRecord]
+) -> dict[str, tuple[JoinRecord, int]]:
+    """Return the ids of the children that have not ended, with their places."""
+    return {
+        child_id(run.id, run.segment, joined.key, record.first_index + position): (record, position)
+        for record in records
+        for position in record.open_positions()
+    }
+
+
+def needs_cancel(job: Job) -> bool:
+    """Whether a child is live and was not asked to stop."""
+    return not job.status.is_final and job.cancel_requested_at is None
+
+
+def was_cancelled_before(job: Job, round_: int) -> bool:
+    """Whether an end of the run in an older round cancelled a child."""
+    if job.status is not JobStatus.CANCELLED:
+        return False
+    kinds = (EventKind.CANCELLED, EventKind.CANCEL_REQUESTED)
+    rounds = (cancelled_in_round(e.reason) for e in reversed(job.history) if e.kind in kinds)
+    newest = next((number for number in rounds if number is not None), None)
+    return newest is not None and newest < round_
+
+
+def failure_of(job: Job | None) -> ErrorInfo:
+    """Return why a child failed: its last error, or its final status."""
+    if job is None:
+        return ErrorInfo(type="Deleted", message="The child does not exist.", retryable=False)
+    kind, _, message = (job.last_failure or "").partition(": ")
+    if job.status is not JobStatus.DEAD or not kind:
+        kind, message = job.status.value, f"The child {job.id} is {job.status}."
+    return ErrorInfo(type=kind, message=message, retryable=False)

@@ -1,0 +1,47 @@
+"""The check before the first claim of a child whether its run still needs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from hourhand.domain.jobs.parents import PARENT_ENDED
+from hourhand.ports.job_store import JobStore
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.execution import Candidate, Deferred
+from hourhand.services.jobs.recovery import RecoveryService
+
+ASK_AGAIN = timedelta(seconds=5)
+"""After how long a child is judged again that changed while it was cancelled."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParentRule:
+    """Implements the `StartRule` of children: none starts under a run that ended.
+
+    A worker that lost its run may submit children after that run ended, when the outbox task of
+    that end has cancelled the others. ``recovery`` retries its calls: a child is cancelled before
+    its message is deleted.
+    """
+
+    jobs: JobStore
+    recovery: RecoveryService
+    telemetry: Telemetry
+    worker: str
+
+    def admit(self, candidate: Candidate) -> Deferred | None:
+        """Judge the job of a message; ``None``: it may be claimed. Raises `Unavailable`."""
+        parent = candidate.message.parent
+        if parent is None:
+            return None
+        run_id, segment = parent
+        run = self.jobs.get(run_id)
+        if run is not None and not run.status.is_final and run.segment == segment:
+            return None
+        job = candidate.job()
+        if job is None:
+            return None
+        if not self.recovery.cancel_job(job, self.worker, PARENT_ENDED):
+            return Deferred(ASK_AGAIN)
+        self.telemetry.count("children_not_started")
+        return Deferred()

@@ -1,0 +1,306 @@
+"""The child jobs of one invocation of a durable run: submitted, joined, redriven with their run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from hourhand.domain.durable.calls import REPLAY_MISMATCH, Failure, RunEnds, RunLost, Value
+from hourhand.domain.durable.joins import (
+    GROUP,
+    ChildrenCall,
+    JoinedCall,
+    JoinRecord,
+    join_of,
+    put_join,
+    put_root,
+    reopen_in_root,
+    require_rounds,
+)
+from hourhand.domain.durable.records import CHILDREN, RecordKind, RecordOutcome, error_text
+from hourhand.domain.durable.writes import wait_allowed
+from hourhand.domain.jobs.parents import (
+    NOT_NEEDED,
+    ParentLink,
+    cancel_reason,
+    child_id,
+    join_key,
+    midnight_after,
+)
+from hourhand.domain.side_items import SideItem, Stored
+from hourhand.domain.times import to_ms
+from hourhand.services.durable.children import (
+    READ_TOGETHER,
+    Children,
+    ChildSpec,
+    failure_of,
+    needs_cancel,
+    open_children,
+    was_cancelled_before,
+)
+from hourhand.services.durable.run_waits import RunWaits
+
+MAX_LOST_RACES = 20
+"""How often a join record may change between a read and a write of ours."""
+
+ROUNDS_TOGETHER = 25
+"""Children that one write requires a later round of: DynamoDB takes 4 KB of condition."""
+
+
+@dataclass(slots=True)
+class RunChildren(RunWaits):
+    """Implements what the port `DurableRun` has of children."""
+
+    _checked: set[str] = field(default_factory=set, init=False)
+
+    # --- submission ---
+
+    def next_children(
+        self, path: str, call: ChildrenCall, spec_of: Callable[[int], ChildSpec]
+    ) -> JoinedCall:
+        """Submit the next children of a call, up to `GROUP`; return how far the call is.
+
+        The join records precede their children. Those of the next group follow only once all
+        children of this one are there. So the journal is the progress, and a replay looks again at
+        one group.
+        """
+        joined = self._joined(path, call)
+        if joined is None:
+            joined = self._submit_group(path, self._key_of(path), call, (), spec_of)
+            self._checked.add(joined.key)
+            return joined
+        if joined.key not in self._checked:
+            joined = self._repair(joined, spec_of)
+            self._checked.add(joined.key)
+        if joined.has_room:
+            joined = self._submit_group(path, joined.key, joined.call, joined.records, spec_of)
+        return joined
+
+    def _joined(self, path: str, call: ChildrenCall) -> JoinedCall | None:
+        """Return a call as it is recorded. Raises `RunEnds` if the code makes another one."""
+        record = self._find(RecordKind.CHILD, path)
+        joined = record.joined if record is not None else None
+        if joined is not None and joined.call.total != call.total:
+            raise RunEnds(
+                REPLAY_MISMATCH,
+                f"The call {path} has {call.total} children now, and its record has "
+                f"{joined.call.total}. Fix the code, then redrive the run.",
+            )
+        return joined
+
+    def _key_of(self, path: str) -> str:
+        return join_key(path, self.journal.reset_round(path), self.scope.created_ms)
+
+    def _submit_group(
+        self,
+        path: str,
+        key: str,
+        call: ChildrenCall,
+        records: tuple[JoinRecord, ...],
+        spec_of: Callable[[int], ChildSpec],
+    ) -> JoinedCall:
+        self._require_writable()
+        joined = JoinedCall(key, records)
+        if not records and call.has_root:
+            self.ports.side_items.write_item(put_root(self.scope, key, call))
+        fresh: list[JoinRecord] = []
+        for _ in range(max(GROUP // call.chunk, 1)):
+            number = len(joined.records)
+            if number >= call.records or (number and not joined.has_room):
+                break
+            record = self._put_join(path, key, number, call)
+            joined = joined.with_record(record)
+            fresh.append(record)
+        self.journal.put(joined.as_record())
+        children = [
+            (link, spec_of(link.index))
+            for record in fresh
+            for link in self._links(record, range(record.expected))
+        ]
+        self._children.submit(self.job, children)
+        return joined
+
+    def _put_join(self, path: str, key: str, number: int, call: ChildrenCall) -> JoinRecord:
+        self._require_room()
+        order = self._index + 1
+        now_ms = to_ms(self.ports.clock.now())
+        update = put_join(self.scope, path, key, number, call, order=order, now_ms=now_ms)
+        record = _standing(self.ports.side_items.write_item(update).item)
+        if (record.token, record.order) == (self.scope.token, order):
+            self._index = order
+            self.new_records += 1
+        return record
+
+    def _links(self, record: JoinRecord, positions: range | list[int]) -> list[ParentLink]:
+        return [
+            ParentLink(
+                run_id=self.run_id,
+                segment=self.segment,
+                join_key=record.key,
+                index=record.first_index + position,
+                chunk=record.call.chunk,
+                is_abandoned=record.call.is_abandoned,
+                kept_until=midnight_after(self.scope.keep_until),
+            )
+            for position in positions
+        ]
+
+    # --- what a crash, or an older round, left ---
+
+    def _repair(self, joined: JoinedCall, spec_of: Callable[[int], ChildSpec]) -> JoinedCall:
+        """Put children that a lost worker did not, and redrive those that failed before."""
+        if not joined.call.is_abandoned:
+            for record in joined.records:
+                joined = joined.with_record(self._require_rounds(record))
+            self.journal.put(joined.as_record())
+            self._redrive_required(joined)
+        # A record of this invocation has its children: it was left only behind their puts.
+        older = [one for one in joined.last_group if one.token != self.scope.token]
+        places = open_children(self.job, joined, older)
+        found = self._children.read(list(places))
+        missing = [
+            (link, spec_of(link.index))
+            for job_id, (record, position) in places.items()
+            if job_id not in found
+            for link in self._links(record, [position])
+        ]
+        if missing:
+            self._require_writable()
+            self._children.submit(self.job, missing)
+        return joined
+
+    def _require_rounds(self, record: JoinRecord) -> JoinRecord:
+        """Let only later ends of those children count that an older round of the run had."""
+        for _ in range(MAX_LOST_RACES):
+            rounds = self._rounds_to_require(record)
+            if not rounds and record.round >= self.scope.round:
+                return record
+            self._require_writable()
+            if record.call.has_root:
+                self.ports.side_items.write_item(reopen_in_root(self.scope, record))
+            first = dict(list(rounds.items())[:ROUNDS_TOGETHER])
+            is_last = len(first) == len(rounds)
+            scope = self.scope if is_last else replace(self.scope, round=record.round)
+            written = self.ports.side_items.write_item(require_rounds(scope, record, first))
+            record = _standing(written.item)
+        raise RunLost
+
+    def _rounds_to_require(self, record: JoinRecord) -> dict[int, int]:
+        """Return from which round on the ends of failed children count, by their positions."""
+        failed = {position: code for position, code in record.ends.items() if code > 0}
+        if record.round >= self.scope.round:
+            # A late cancellation by an older round of the run is no failure in this one.
+            failed = self._cancelled_before(record, failed) if self.scope.round > 1 else {}
+        return {position: code + 1 for position, code in failed.items()}
+
+    def _cancelled_before(self, record: JoinRecord, failed: Mapping[int, int]) -> dict[int, int]:
+        ids = {self._id_of(record.key, record.first_index + n): n for n in failed}
+        found = self._children.read(list(ids))
+        return {
+            ids[job_id]: failed[ids[job_id]]
+            for job_id, job in found.items()
+            if was_cancelled_before(job, self.scope.round)
+        }
+
+    def _redrive_required(self, joined: JoinedCall) -> None:
+        """Redrive the children of which a later round is required, if they ended before it."""
+        required = {
+            self._id_of(joined.key, record.first_index + position): -code
+            for record in joined.records
+            for position, code in record.ends.items()
+            if code < 0
+        }
+        for job_id, job in self._children.read(list(required)).items():
+            if job.status.is_final and job.round < required[job_id]:
+                self._require_writable()
+                self._children.redrive(job)
+
+    # --- ends ---
+
+    def child_results(self, path: str, indexes: range) -> list[str | None]:
+        """Return the results of children as JSON; ``None`` of those that did not succeed."""
+        joined = self._require_joined(path)
+        only = joined.records[0].result_text
+        if only is not None and joined.call.total == 1:
+            return [only]
+        wanted = [self._id_of(joined.key, n) for n in indexes if joined.end_of(n) == 0]
+        found = self._children.read(wanted)
+        texts = {job_id: self._children.result_text(job) for job_id, job in found.items()}
+        if len(texts) < len(wanted):
+            raise RunEnds("JournalExpired", f"A result of the children of {path} is gone.")
+        return [texts.get(self._id_of(joined.key, n)) for n in indexes]
+
+    def child_failure(self, path: str, index: int) -> Failure:
+        """Return why a child ended badly."""
+        job_id = self._id_of(self._require_joined(path).key, index)
+        return Failure(failure_of(self._children.read([job_id]).get(job_id)))
+
+    def child_ids(self, path: str) -> list[str]:
+        """Return the ids of all children of a call, in their order."""
+        joined = self._require_joined(path)
+        return [self._id_of(joined.key, index) for index in range(joined.call.total)]
+
+    def joined(self, path: str) -> JoinedCall:
+        """Return how far the children of a call are."""
+        return self._require_joined(path)
+
+    def live_children(self) -> int:
+        """Return how many attached children of the run have not ended."""
+        calls = self.journal.children()
+        return sum(joined.live for joined in calls if not joined.call.is_abandoned)
+
+    def end_of_wait(self, path: str) -> Value | Failure | None:
+        """Return how a wait for several children ended, if that is recorded."""
+        record = self._find(RecordKind.WAIT, path, CHILDREN)
+        if record is None:
+            return None
+        if record.outcome is RecordOutcome.FAILED:
+            return Failure(record.error)
+        return Value(record.text or "null")
+
+    def end_wait(self, path: str, end: Value | Failure) -> Value | Failure:
+        """Record how a wait for several children ended; return what is recorded."""
+        is_failure = isinstance(end, Failure)
+        outcome = RecordOutcome.FAILED if is_failure else RecordOutcome.SUCCEEDED
+        values: dict[str, Stored | None] = {
+            "o": outcome.value,
+            "wt": CHILDREN,
+            "e": to_ms(self.ports.clock.now()),
+            "r": error_text(end.error) if isinstance(end, Failure) else end.text,
+        }
+        floor = self._floor(RecordKind.WAIT, path)
+        self._put(RecordKind.WAIT, path, values, wait_allowed(self.scope, floor))
+        return self.end_of_wait(path) or end
+
+    def cancel_children(self, path: str) -> None:
+        """Cancel the children of a call that have not ended: it ended without them."""
+        joined = self._require_joined(path)
+        job_ids = list(open_children(self.job, joined, joined.records))
+        reason = cancel_reason(NOT_NEEDED, self.scope.round)
+        for start in range(0, len(job_ids), READ_TOGETHER):
+            found = self._children.read(job_ids[start : start + READ_TOGETHER])
+            asked = [job for job in found.values() if needs_cancel(job)]
+            if asked:
+                self._require_writable()
+                self._children.cancel(asked, reason)
+
+    def _require_joined(self, path: str) -> JoinedCall:
+        record = self.journal.stored(RecordKind.CHILD, path)
+        joined = record.joined if record is not None else None
+        assert joined is not None, "next_children comes first"
+        return joined
+
+    def _id_of(self, key: str, index: int) -> str:
+        return child_id(self.run_id, self.segment, key, index)
+
+    @property
+    def _children(self) -> Children:
+        assert self.ports.children is not None, "only workers submit children"
+        return self.ports.children()
+
+
+def _standing(item: SideItem | None) -> JoinRecord:
+    """Return a join record after a write. Raises `RunLost` if it is gone."""
+    if item is None:
+        raise RunLost
+    return join_of(item)

@@ -1,0 +1,96 @@
+"""What is settled about a new job before it is written: its times, policies and payload."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from hourhand.domain.errors import FieldError, InvalidInput, did_you_mean
+from hourhand.domain.ticks.timings import Timings
+from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
+from hourhand.services.jobs.new_job import (
+    Draft,
+    PayloadCheck,
+    accept_any,
+    named_limits,
+    require_expiry_after,
+    require_shared_limits,
+    resolve_limit_keys,
+    resolve_policies,
+    resolve_run_at,
+)
+from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_until
+
+if TYPE_CHECKING:
+    from hourhand.api.requests import JobSubmission
+
+NAMED_HANDLERS = 20
+"""How many known handlers an error names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drafts:
+    """Checks what is submitted, and keeps a payload that is too large for the job's own item."""
+
+    contents: PayloadStore
+    handlers: HandlerDirectory
+    timings: Timings
+    check_payload: PayloadCheck = accept_any
+
+    def draft(
+        self,
+        request: JobSubmission,
+        handler: HandlerInfo,
+        job_id: str,
+        now: datetime,
+        actor: str,
+        trace_id: str | None,
+    ) -> Draft:
+        """Return what `build_job` needs beside the submission.
+
+        Raises `InvalidInput` for impossible times or a payload that the handler cannot take,
+        `NoKeyedLimit`, `TooLarge` and `Unavailable`.
+        """
+        self.check_payload(request.handler, request.payload_text)
+        run_at = resolve_run_at(request.run_at, request.delay_seconds, now)
+        require_expiry_after(request.expires_at, run_at, now)
+        policies = resolve_policies(request, handler)
+        require_shared_limits(request, self.handlers)
+        limits = named_limits(self.handlers, handler.name, request.chosen_limits)
+        limit_keys = resolve_limit_keys(request, limits)
+        kept_until = payload_kept_until(run_at, policies.retention_seconds, self.timings)
+        payload = self.contents.keep_payload(job_id, request.payload_text, kept_until)
+        return Draft(
+            job_id=job_id,
+            now=now,
+            run_at=run_at,
+            policies=policies,
+            payload=payload,
+            payload_kept_until=kept_until if payload.item is not None else None,
+            actor=actor,
+            trace_id=trace_id,
+            limit_keys=limit_keys,
+        )
+
+
+def require_handler(handlers: HandlerDirectory, name: str) -> HandlerInfo:
+    """Return the handler of that name; raise `InvalidInput` with the names that exist."""
+    handler = handlers.find(name)
+    if handler is None:
+        problem = FieldError("handler", say_unknown(handlers, name))
+        raise InvalidInput(f"The handler {name!r} {problem.message}.", errors=(problem,))
+    return handler
+
+
+def say_unknown(handlers: HandlerDirectory, name: str) -> str:
+    """Return what is wrong with a name that no handler has, and the names that exist."""
+    names = [info.name for info in handlers.all()]
+    known = ", ".join(names[:NAMED_HANDLERS]) or "none"
+    sentences = (
+        "is not registered.",
+        did_you_mean(name, names),
+        handlers.advice,
+        f"Registered: {known}",
+    )
+    return " ".join(filter(None, sentences))

@@ -1,0 +1,232 @@
+"""The double of an installation runs runs with child jobs, in virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hourhand import ChildFailed, MapFailed, Retry, RunContext, job
+from hourhand.handlers import JobContext, Registry
+from hourhand.memory import START
+from hourhand.testing import FakeHourhand
+
+HANDLERS = Registry()
+CALLS: list[Any] = []
+FAILING: set[Any] = set()
+
+
+@job("double", registry=HANDLERS, retry=Retry(max_attempts=1))
+def double(_ctx: JobContext, payload: Any) -> Any:
+    CALLS.append(payload)
+    if payload in FAILING:
+        raise ValueError(f"{payload} is broken")
+    return payload * 2
+
+
+@job("slow", registry=HANDLERS, retry=Retry(max_attempts=1))
+def slow(_ctx: JobContext, payload: Any) -> Any:
+    return payload
+
+
+class Flow:
+    """A durable handler that a test chooses."""
+
+    def __init__(self) -> None:
+        self.run: Any = None
+
+
+FLOW = Flow()
+
+
+@job("flow", durable=True, registry=HANDLERS, retry=Retry(max_attempts=1))
+def flow(ctx: RunContext, payload: Any) -> Any:
+    return FLOW.run(ctx, payload)
+
+
+@job("aflow", durable=True, registry=HANDLERS, retry=Retry(max_attempts=1))
+async def aflow(ctx: RunContext, payload: Any) -> Any:
+    return await FLOW.run(ctx, payload)
+
+
+@pytest.fixture
+def jobs() -> Iterator[FakeHourhand]:
+    CALLS.clear()
+    FAILING.clear()
+    with FakeHourhand(start=START, handlers=HANDLERS) as double:
+        yield double
+
+
+def started(jobs: FakeHourhand, run: Any, payload: Any = None, handler: str = "flow") -> str:
+    FLOW.run = run
+    run_id = jobs.client.submit(handler, payload).id
+    jobs.run_due()
+    return run_id
+
+
+def result(jobs: FakeHourhand, run_id: str) -> Any:
+    found = jobs.get(run_id)
+    assert found.status == "SUCCEEDED", found.error
+    return found.result
+
+
+def test_a_run_waits_for_a_child_and_takes_its_result(jobs: FakeHourhand) -> None:
+    run_id = started(jobs, lambda ctx, n: ctx.submit_and_wait(double, n), 4)
+    assert result(jobs, run_id) == 8
+    assert CALLS == [4]
+
+
+def test_a_failed_child_raises(jobs: FakeHourhand) -> None:
+    FAILING.add(4)
+
+    def run(ctx: RunContext, n: Any) -> Any:
+        try:
+            return ctx.submit_and_wait("double", n)
+        except ChildFailed as error:
+            return [error.path, error.error_type, error.error_message]
+
+    run_id = started(jobs, run, 4)
+    assert result(jobs, run_id) == ["double", "ValueError", "4 is broken"]
+
+
+def test_children_run_side_by_side_and_are_gathered(jobs: FakeHourhand) -> None:
+    def run(ctx: RunContext, _: Any) -> Any:
+        children = [ctx.submit("double", n) for n in range(5)]
+        return ctx.gather(*children)
+
+    assert result(jobs, started(jobs, run)) == [0, 2, 4, 6, 8]
+
+
+def test_gather_settled_and_any(jobs: FakeHourhand) -> None:
+    FAILING.add(1)
+
+    def run(ctx: RunContext, _: Any) -> Any:
+        children = [ctx.submit("double", n) for n in (1, 2, 3)]
+        settled = ctx.gather(*children, mode="settled")
+        first = ctx.gather(*children, mode="any")
+        try:
+            ctx.gather(*children)
+        except ChildFailed as error:
+            return [str(settled[0]), settled[1:], first, error.path]
+
+    run_id = started(jobs, run)
+    assert result(jobs, run_id) == ["double: ValueError: 1 is broken", [4, 6], 4, "double"]
+
+
+def test_a_map_of_a_thousand(jobs: FakeHourhand) -> None:
+    run_id = started(jobs, lambda ctx, n: ctx.map("all", range(n), "double"), 1000)
+    assert result(jobs, run_id) == [2 * n for n in range(1000)]
+    assert sorted(CALLS) == list(range(1000))
+
+
+def test_a_map_with_a_window(jobs: FakeHourhand) -> None:
+    def run(ctx: RunContext, n: Any) -> Any:
+        return ctx.map("all", range(n), "double", concurrency=7)
+
+    assert result(jobs, started(jobs, run, 50)) == [2 * n for n in range(50)]
+    assert sorted(CALLS) == list(range(50))
+
+
+def test_a_map_fails_beyond_what_it_tolerates(jobs: FakeHourhand) -> None:
+    FAILING.update({3, 5})
+
+    def run(ctx: RunContext, tolerate: Any) -> Any:
+        try:
+            results = ctx.map("all", range(9), "double", tolerate=tolerate)
+        except MapFailed as error:
+            return str(error)
+        return [results, results.failed]
+
+    assert result(jobs, started(jobs, run, 2)) == [
+        [0, 2, 4, None, 8, None, 12, 14, 16],
+        [3, 5],
+    ]
+    assert result(jobs, started(jobs, run, 1)).startswith("all: 2 of 9 children of double failed")
+    assert result(jobs, started(jobs, run, 0.3)) is not None
+
+
+def test_a_map_over_a_plain_function(jobs: FakeHourhand) -> None:
+    def work(item: int) -> int:
+        CALLS.append(item)
+        return item + 1
+
+    run_id = started(jobs, lambda ctx, n: ctx.map("plain", range(n), work), 40)
+    assert result(jobs, run_id) == list(range(1, 41))
+    assert sorted(CALLS) == list(range(40))
+
+
+def test_an_async_run_maps_and_gathers(jobs: FakeHourhand) -> None:
+    async def work(item: int) -> int:
+        return item + 1
+
+    async def run(ctx: RunContext, n: Any) -> Any:
+        child = await ctx.submit("double", 1)
+        both = await ctx.gather(child)
+        mapped = await ctx.map("all", range(n), "double")
+        plain = await ctx.map("plain", range(n), work)
+        return [await child.result(), both, mapped, plain]
+
+    run_id = started(jobs, run, 3, "aflow")
+    assert result(jobs, run_id) == [2, [2], [0, 2, 4], [1, 2, 3]]
+
+
+def test_a_run_ends_after_its_children(jobs: FakeHourhand) -> None:
+    def run(ctx: RunContext, _: Any) -> Any:
+        ctx.submit("slow", 1, delay=3600)
+        return "done"
+
+    run_id = started(jobs, run)
+    waiting = jobs.get(run_id)
+    assert waiting.status == "PENDING"
+    assert waiting.waits_for is not None
+    assert waiting.waits_for.kind == "children"
+    jobs.advance(hours=1)
+    assert result(jobs, run_id) == "done"
+
+
+def test_an_abandoned_child_outlives_its_run(jobs: FakeHourhand) -> None:
+    def run(ctx: RunContext, _: Any) -> Any:
+        return ctx.submit("double", 5, delay=3600, on_parent_end="abandon").id
+
+    child_id = result(jobs, started(jobs, run))
+    assert jobs.get(child_id).status == "PENDING"
+    jobs.advance(hours=1)
+    assert jobs.get(child_id).status == "SUCCEEDED"
+
+
+def test_a_run_that_fails_cancels_its_children(jobs: FakeHourhand) -> None:
+    ids = []
+
+    def run(ctx: RunContext, _: Any) -> Any:
+        ids.append(ctx.submit("double", 5, delay=3600).id)
+        raise ValueError("broken")
+
+    run_id = started(jobs, run)
+    assert jobs.get(run_id).status == "DEAD"
+    assert jobs.get(ids[0]).status == "CANCELLED"
+    jobs.advance(hours=2)
+    assert CALLS == []
+
+
+def test_a_redrive_of_a_run_redrives_its_failed_children(jobs: FakeHourhand) -> None:
+    FAILING.add(2)
+    run_id = started(jobs, lambda ctx, _: ctx.map("all", range(4), "double"))
+    assert jobs.get(run_id).status == "DEAD"
+    FAILING.clear()
+    CALLS.clear()
+    jobs.client.redrive(run_id)
+    jobs.run_due()
+    assert result(jobs, run_id) == [0, 2, 4, 6]
+    assert CALLS == [2]
+
+
+def test_an_early_end_cancels_the_rest(jobs: FakeHourhand) -> None:
+    def run(ctx: RunContext, _: Any) -> Any:
+        fast = ctx.submit("double", 1, name="fast")
+        late = ctx.submit("double", 2, name="late", delay=3600)
+        return [ctx.gather(late, fast, mode="any"), late.id]
+
+    value, late_id = result(jobs, started(jobs, run))
+    assert value == 2
+    assert jobs.get(late_id).status == "CANCELLED"
