@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from hourhand.domain.durable.built_in import BUILT_IN
 from hourhand.domain.jobs.job import Priority
 from hourhand.domain.jobs.retry import RetryPolicy
+from hourhand.domain.jobs.run_times import DEFAULT_RUN
 from hourhand.domain.limits.debounce import Debounce
 from hourhand.domain.limits.declarations import Limit
 from hourhand.domain.limits.unique_keys import Unique
@@ -57,6 +59,13 @@ class HandlerInfo:
     def is_durable(self) -> bool:
         """Whether its jobs are durable runs."""
         return self.run_timeout_seconds is not None
+
+
+BUILT_IN_HANDLERS: Mapping[str, HandlerInfo] = {
+    name: HandlerInfo(name=name, run_timeout_seconds=int(DEFAULT_RUN.total_seconds()))
+    for name in BUILT_IN
+}
+"""Those that are in no directory: every worker has them, and no caller can name them."""
 
 
 class HandlerDirectory(Protocol):

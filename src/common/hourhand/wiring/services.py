@@ -6,11 +6,10 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from hourhand.domain.durable.reversals import COMPENSATION
 from hourhand.domain.jobs.job import TICK, Job
-from hourhand.domain.jobs.run_times import DEFAULT_RUN
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.domain.times import rfc3339
+from hourhand.ports.handler_directory import BUILT_IN_HANDLERS
 from hourhand.settings import DispatchMode, LeaderMode, Settings
 from hourhand.wiring.adapters import Adapters
 
@@ -508,9 +507,7 @@ class Wiring:
 
     def run_timeout(self, handler: str) -> timedelta | None:
         """Return how long a run of a handler may take; ``None`` if it is not durable."""
-        if handler == COMPENSATION:
-            return DEFAULT_RUN
-        info = self.adapters.handlers.find(handler)
+        info = BUILT_IN_HANDLERS.get(handler) or self.adapters.handlers.find(handler)
         if info is None or info.run_timeout_seconds is None:
             return None
         return timedelta(seconds=info.run_timeout_seconds)

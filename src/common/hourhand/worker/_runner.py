@@ -10,8 +10,8 @@ from datetime import timedelta
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from hourhand.domain.durable.built_in import BUILT_IN
 from hourhand.domain.durable.calls import NOT_DURABLE
-from hourhand.domain.durable.reversals import COMPENSATION
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome
 from hourhand.domain.jobs.unknown_handler import wait_for_handler
 from hourhand.domain.times import floor_ms
@@ -204,12 +204,12 @@ def job_context(
 
 def handler_of(job: Job, find: Callable[[str], Handler]) -> Handler:
     """Return the handler of a job, a built-in one included. Raises `UnknownHandler`."""
-    if job.handler != COMPENSATION:
+    if job.handler not in BUILT_IN:
         return find(job.handler)
     # Imported here, as the context of durable handlers.
-    from hourhand.handlers.compensation import compensation_handler  # noqa: PLC0415
+    from hourhand.handlers.built_in import built_in_handler  # noqa: PLC0415
 
-    return compensation_handler(find)
+    return built_in_handler(job.handler, find)
 
 
 def run_context(context: JobContext, handler: Handler, pulse: Pulse) -> RunContext | Finished:

@@ -23,6 +23,9 @@ records that are full. It is a hint for the wake-up of the run: the run decides 
 | ``oe``, ``mp`` | 1: abandoned children; it is a map |
 | ``wn``, ``tl``, ``ms`` | the window, how many may end badly, how many successes are enough |
 | ``r`` | the result of an only child, if it is small |
+| ``a`` | of an open batch, in place of ``n``: by the position, 0 if the member is reserved, 1 if it is there |
+
+The root of an open batch has ``op`` until the batch is closed, and ``tt``, its members, since.
 """
 
 from __future__ import annotations
@@ -99,7 +102,11 @@ class ChildrenCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinRecord:
-    """One join record. ``ends``: see the table of this module, by the position in the record."""
+    """One join record. ``ends``: see the table of this module, by the position in the record.
+
+    ``added``: of a batch that is open, its members: 1 if the member is there, 0 if a request has
+    only reserved its place.
+    """
 
     key: str
     number: int
@@ -113,6 +120,7 @@ class JoinRecord:
     call: ChildrenCall
     ends: Mapping[int, int]
     result_text: str | None = None
+    added: Mapping[int, int] | None = None
 
     @property
     def succeeded(self) -> int:
@@ -125,9 +133,14 @@ class JoinRecord:
         return sum(code > 0 for code in self.ends.values())
 
     @property
+    def is_open(self) -> bool:
+        """Whether children may still be added."""
+        return self.added is not None
+
+    @property
     def is_full(self) -> bool:
-        """Whether all children ended."""
-        return self.succeeded + self.failed == self.expected
+        """Whether all children ended, and none can be added."""
+        return not self.is_open and self.succeeded + self.failed == self.expected
 
     @property
     def first_index(self) -> int:
@@ -136,7 +149,8 @@ class JoinRecord:
 
     def open_positions(self) -> list[int]:
         """Return the positions of the children that have not ended."""
-        return [n for n in range(self.expected) if self.ends.get(n, -1) < 0]
+        positions = range(self.expected) if self.added is None else sorted(self.added)
+        return [n for n in positions if self.ends.get(n, -1) < 0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +196,8 @@ class JoinedCall:
     @property
     def is_over(self) -> bool:
         """Whether every child of the call was submitted and has ended."""
-        return self.live == 0 and self.submitted >= self.call.total
+        is_open = any(record.is_open for record in self.records)
+        return not is_open and self.live == 0 and self.submitted >= self.call.total
 
     def end_of(self, index: int) -> int | None:
         """Return the code of a child's end; ``None`` while it has not ended."""
@@ -226,16 +241,21 @@ class JoinedCall:
 
 @dataclass(frozen=True, slots=True)
 class RootRecord:
-    """The root of a call. ``full``: by the number of a full join record, its successes."""
+    """The root of a call. ``full``: by the number of a full join record, its successes.
+
+    Of a batch that was open: whether it still ``is_open``, and the ``total`` of its members.
+    """
 
     records: int
     full: Mapping[int, int] = field(default_factory=dict)
     failed: Mapping[int, int] = field(default_factory=dict)
+    is_open: bool = False
+    total: int | None = None
 
     @property
     def is_full(self) -> bool:
         """Whether all join records are full."""
-        return len(self.full) >= self.records
+        return not self.is_open and len(self.full) >= self.records
 
 
 def is_root(item: SideItem) -> bool:
@@ -270,6 +290,9 @@ def join_of(item: SideItem) -> JoinRecord:
         tolerate=item.number("tl"),
         min_success=item.number("ms"),
     )
+    added = None
+    if item.number("n") is None:
+        added = {int(name): state for name, state in item.numbers("a").items()}
     return JoinRecord(
         key=key,
         number=int(number),
@@ -279,10 +302,11 @@ def join_of(item: SideItem) -> JoinRecord:
         order=item.number("i") or 0,
         began_ms=item.number("bg"),
         path=item.text("pa") or "",
-        expected=item.number("n") or 0,
+        expected=len(item.numbers("a")) if added is not None else item.number("n") or 0,
         call=call,
         ends={int(name): code for name, code in item.numbers(_ENDS).items()},
         result_text=item.text("r"),
+        added=added,
     )
 
 
@@ -301,6 +325,8 @@ def root_of(item: SideItem) -> RootRecord:
         records=item.number("n") or 0,
         full={int(name): count for name, count in item.numbers("sh").items()},
         failed={int(name): count for name, count in item.numbers("fa").items()},
+        is_open=bool(item.number("op")),
+        total=item.number("tt"),
     )
 
 

@@ -12,7 +12,7 @@ from hourhand.domain.ids import content_hash
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.run_times import DEFAULT_RUN, journal_end
 from hourhand.domain.jobs.waiting import WaitKind
-from hourhand.ports.handler_directory import HandlerDirectory
+from hourhand.ports.handler_directory import BUILT_IN_HANDLERS, HandlerDirectory
 from hourhand.services.durable.completions import Completer
 from hourhand.services.durable.runs import scope_of
 from hourhand.services.durable.values import RunPorts, require_size
@@ -76,7 +76,7 @@ def require_durable(job: Job, handlers: HandlerDirectory) -> None:
 
     A run that was claimed before says so itself: a deployment may have removed its handler since.
     """
-    info = handlers.find(job.handler)
+    info = BUILT_IN_HANDLERS.get(job.handler) or handlers.find(job.handler)
     if not job.is_durable_run and (info is None or not info.is_durable):
         raise NotDurable(f"The handler {job.handler} of job {job.id} is not durable.")
 

@@ -1,0 +1,17 @@
+"""The handlers that every worker has beside those of the user."""
+
+from __future__ import annotations
+
+from hourhand.domain.durable.reversals import COMPENSATION
+
+BATCH = "hourhand.batch"
+GRAPH = "hourhand.graph"
+
+BUILT_IN = frozenset({COMPENSATION, BATCH, GRAPH})
+"""All of them are durable. No user can register a name with this prefix, or submit one of them."""
+
+MEMBERS = "jobs"
+"""The call of a batch that its members are the children of."""
+
+CALLBACKS = ("on_success", "on_complete", "on_failure")
+"""The callbacks of a batch, which are the names of the calls that submit them, too."""
