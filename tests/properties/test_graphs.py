@@ -83,11 +83,11 @@ def run_in_one_thread(nodes: list[Drawn]) -> tuple[dict[str, str], str]:
                 counted += "S"
             elif on_failure[name] == "continue":
                 continues = True
-        numbers = [counted.count(one) for one in "SFKU"]
+        s, f, k, u = (counted.count(one) for one in "SFKU")
         if continues or not node.before:
             decision = "R"
         else:
-            decision = AT_THE_END[node.rule](*numbers, len(counted))
+            decision = AT_THE_END[node.rule](s, f, k, u, len(counted))
         decisions[node.name] = decision
         outcomes[node.name] = ("F" if node.fails else "S") if decision == "R" else decision
     is_dead = any(outcomes[node.name] in "FU" and node.on_failure == "fail" for node in nodes)

@@ -100,7 +100,11 @@ def test_the_numbers_of_nodes_do_not_depend_on_the_order_of_the_json() -> None:
 
 def test_null_means_not_given() -> None:
     nulls = dict.fromkeys(("payload", "after", "when", "on_failure", "map", "retry"))
-    items = {"over": [], "handler": "h", **dict.fromkeys(("payload", "concurrency", "tolerate"))}
+    items: dict[str, Any] = {
+        "over": [],
+        "handler": "h",
+        **dict.fromkeys(("payload", "concurrency", "tolerate")),
+    }
 
     assert parse_graph(graph(a={"handler": "h", **nulls})) == parse_graph(graph(a={"handler": "h"}))
     assert parse_graph(graph(a={"map": items})).nodes["a"].map == MapNode(over=[])

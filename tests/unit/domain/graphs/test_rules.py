@@ -35,7 +35,7 @@ class Seen:
 
     @property
     def ended(self) -> bool:
-        return self.S + self.F + self.K + self.U == self.u
+        return self.u == self.S + self.F + self.K + self.U
 
 
 Case = tuple[Callable[[Seen], bool], Decision]
@@ -43,23 +43,23 @@ Case = tuple[Callable[[Seen], bool], Decision]
 # A row of the table each: when the node runs, and else. The first cell that holds counts.
 TABLE: dict[str, list[Case]] = {
     "all_success": [
-        (lambda n: n.ended and n.S == n.u, RUN),
+        (lambda n: n.ended and n.u == n.S, RUN),
         (lambda n: n.F + n.U > 0, UPSTREAM),
         (lambda n: n.ended and n.K > 0, SKIP),
     ],
     "all_failed": [
-        (lambda n: n.ended and n.F + n.U == n.u, RUN),
+        (lambda n: n.ended and n.u == n.F + n.U, RUN),
         (lambda n: n.S + n.K > 0, SKIP),
     ],
     "all_done": [(lambda n: n.ended, RUN)],
     "all_skipped": [
-        (lambda n: n.ended and n.K == n.u, RUN),
+        (lambda n: n.ended and n.u == n.K, RUN),
         (lambda n: n.S + n.F + n.U > 0, SKIP),
     ],
     "one_success": [
         (lambda n: n.S >= 1, RUN),
-        (lambda n: n.ended and n.K == n.u, SKIP),
-        (lambda n: n.ended and n.K != n.u, UPSTREAM),
+        (lambda n: n.ended and n.u == n.K, SKIP),
+        (lambda n: n.ended and n.u != n.K, UPSTREAM),
     ],
     "one_failed": [(lambda n: n.F + n.U >= 1, RUN), (lambda n: n.ended, SKIP)],
     "one_done": [(lambda n: n.S + n.F >= 1, RUN), (lambda n: n.ended, SKIP)],
@@ -70,7 +70,7 @@ TABLE: dict[str, list[Case]] = {
     "none_failed_min_one_success": [
         (lambda n: n.ended and n.F + n.U == 0 and n.S >= 1, RUN),
         (lambda n: n.F + n.U > 0, UPSTREAM),
-        (lambda n: n.K == n.u, SKIP),
+        (lambda n: n.u == n.K, SKIP),
     ],
     "none_skipped": [
         (lambda n: n.ended and n.K == 0, RUN),

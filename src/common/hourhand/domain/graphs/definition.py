@@ -75,7 +75,9 @@ class Node:
         work: dict[str, Any] = {"handler": self.handler}
         if self.payload is not None:
             work["payload"] = self.payload
-        given = work if self.map is None else {"map": {**self.map.as_json(), **work}}
+        given: dict[str, Any] = (
+            work if self.map is None else {"map": {**self.map.as_json(), **work}}
+        )
         if self.after:
             given["after"] = list(self.after)
         if self.when is not TriggerRule.ALL_SUCCESS:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import islice
-from typing import Any
+from typing import Any, TypeGuard
 
 from hourhand.domain.durable.names import name_problem
 from hourhand.domain.errors import (
@@ -230,7 +230,7 @@ def _is_whole(value: object, lowest: int, highest: int) -> bool:
     return type(value) is int and lowest <= value <= highest
 
 
-def _is_list_of_texts(value: object) -> bool:
+def _is_list_of_texts(value: object) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
