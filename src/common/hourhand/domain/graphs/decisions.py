@@ -87,12 +87,8 @@ def downstream(definition: GraphDefinition, names: Iterable[str]) -> tuple[str, 
                 FieldError("from", unknown_node(one, definition.names)) for one in unknown
             ),
         )
-    reached = dict.fromkeys(start)
-    pending = list(reached)
-    # Each node is appended at most once.
-    for name in pending:
-        for one in definition.followers[name]:
-            if one not in reached:
-                reached[one] = None
-                pending.append(one)
+    reached = set(start)
+    for name in definition.order:
+        if not reached.isdisjoint(definition.nodes[name].after):
+            reached.add(name)
     return tuple(name for name in definition.names if name in reached)

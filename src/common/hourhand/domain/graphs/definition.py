@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from hourhand.domain.errors import did_you_mean, shortened
-from hourhand.domain.graphs.order import followers, topological_order
+from hourhand.domain.graphs.order import topological_order
 from hourhand.domain.graphs.references import referenced_names
 from hourhand.domain.graphs.rules import OnFailure, TriggerRule
 
@@ -114,11 +114,6 @@ class GraphDefinition:
     def order(self) -> tuple[str, ...]:
         """The names, each behind those of all nodes before it."""
         return topological_order({name: node.after for name, node in self.nodes.items()})
-
-    @cached_property
-    def followers(self) -> Mapping[str, Sequence[str]]:
-        """The nodes directly after each node."""
-        return followers({name: node.after for name, node in self.nodes.items()})
 
     def as_json(self) -> dict[str, Any]:
         """Return the definition as ``POST /graphs`` takes it."""
