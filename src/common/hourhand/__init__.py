@@ -32,6 +32,8 @@ if TYPE_CHECKING:
         Unique,
         job,
     )
+    from hourhand.handlers._canvas import chain, chord, group, link_error, starmap
+    from hourhand.handlers._graph import Graph, result
     from hourhand.handlers.run_context import RunContext
     from hourhand.handlers.run_state import step_key
 
@@ -42,6 +44,7 @@ __all__ = [
     "Client",
     "Concurrency",
     "Debounce",
+    "Graph",
     "JobContext",
     "MapFailed",
     "NotRetryable",
@@ -58,14 +61,27 @@ __all__ = [
     "StepFailed",
     "StepInterrupted",
     "Unique",
+    "chain",
+    "chord",
+    "group",
     "job",
+    "link_error",
+    "result",
+    "starmap",
     "step_key",
 ]
 
 _ELSEWHERE = {
     "AsyncClient": "hourhand.client",
     "Client": "hourhand.client",
+    "Graph": "hourhand.handlers._graph",
     "RunContext": "hourhand.handlers.run_context",
+    "chain": "hourhand.handlers._canvas",
+    "chord": "hourhand.handlers._canvas",
+    "group": "hourhand.handlers._canvas",
+    "link_error": "hourhand.handlers._canvas",
+    "result": "hourhand.handlers._graph",
+    "starmap": "hourhand.handlers._canvas",
     "step_key": "hourhand.handlers.run_state",
 }
 """What is in no module that every handler loads."""

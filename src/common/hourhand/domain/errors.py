@@ -17,6 +17,7 @@ MAX_COMPARED_CHARACTERS = 100
 """Longer texts are no misspelt names, and comparing them takes long."""
 
 MAX_NEAR_NAMES = 3
+MAX_SHOWN_CHARACTERS = 100
 _WORDS = re.compile(r"[_.-]")
 
 
@@ -225,6 +226,14 @@ def did_you_mean(
     other = other_words.get(wrong)
     near = near_names(wrong, known) if other is None else [other]
     return f"Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def shortened(value: object) -> str:
+    """Return a caller's wrong value as an error shows it, on one line and shortened."""
+    shown = repr(value)
+    if len(shown) <= MAX_SHOWN_CHARACTERS:
+        return shown
+    return shown[: MAX_SHOWN_CHARACTERS - 3] + "..."
 
 
 def unknown_field(

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from hourhand.domain.errors import InvalidInput, TooLarge
 from hourhand.domain.jobs.job import OnLostChoice, PriorityChoice
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.run_times import DEFAULT_RUN, MAX_RUN
@@ -36,6 +37,9 @@ from hourhand.handlers._schedule import (
 from hourhand.handlers._submission import Registration, let_submit
 from hourhand.ports.handler_directory import DeclaredSchedule, HandlerInfo
 
+if TYPE_CHECKING:
+    from hourhand.domain.graphs.definition import GraphDefinition
+
 HANDLER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 DESCRIPTION_CHARACTERS = 200
 MAX_NAMES_IN_MESSAGE = 20
@@ -50,6 +54,7 @@ class Handler:
     ``payload``: reads the payload from its JSON text; ``None`` where the function takes none.
     ``validates_on_submit``: whether a submission is refused if its payload does not fit.
     ``run_timeout_seconds``: how long a run of a durable handler may take; ``None`` for any other.
+    ``definition``: returns the definition of the graph that the handler runs, if it runs one.
     """
 
     name: str
@@ -62,6 +67,7 @@ class Handler:
     unique: Unique | None = None
     debounce: Debounce | None = None
     run_timeout_seconds: int | None = None
+    definition: Callable[[], GraphDefinition] | None = None
 
     @property
     def is_durable(self) -> bool:
@@ -76,12 +82,20 @@ class Handler:
         return () if self.payload is None else (self.payload(payload_text),)
 
     def check(self) -> None:
-        """Raise `InvalidHandler` where the type of the payload, or the schedule, cannot be used."""
+        """Raise `InvalidHandler` if its payload's type, its graph or its schedule is invalid."""
         if self.payload is not None:
             self.payload.binder()
+        if self.definition is not None:
+            self._check_definition(self.definition)
         if self.schedule is not None:
             check_schedule(self.name, self.schedule)
             self._check_null_payload()
+
+    def _check_definition(self, definition: Callable[[], GraphDefinition]) -> None:
+        try:
+            definition()
+        except (InvalidInput, TooLarge) as error:
+            raise InvalidHandler(f"The graph {self.name}: {error.detail}") from error
 
     def _check_null_payload(self) -> None:
         try:
@@ -155,6 +169,7 @@ class Registry:
         debounce: Debounce | None = None,
         validates_on_submit: bool = True,
         run_timeout_seconds: int | None = None,
+        definition: Callable[[], GraphDefinition] | None = None,
     ) -> Handler:
         """Register ``function`` under ``name``.
 
@@ -173,6 +188,7 @@ class Registry:
             unique=unique,
             debounce=debounce,
             run_timeout_seconds=run_timeout_seconds,
+            definition=definition,
         )
         taken = self._handlers.get(name)
         if taken is not None:

@@ -13,8 +13,8 @@ from hourhand.domain.ids import canonical_json
 from hourhand.handlers._errors import ResultNotJson
 
 
-def result_text(value: Any) -> str:
-    """Return ``value`` as JSON text.
+def result_text(value: Any, *, what: str = "result") -> str:
+    """Return ``value`` as JSON text; ``what`` names it in errors.
 
     Beside what JSON holds, a result may consist of pydantic models, dataclasses, enums, dates,
     times and UUIDs. Raises `ResultNotJson` for anything else, such as NaN, sets
@@ -23,7 +23,7 @@ def result_text(value: Any) -> str:
     try:
         return canonical_json(_as_json(value))
     except Exception as error:
-        raise ResultNotJson(f"The result is not JSON: {_reason(error)}") from error
+        raise ResultNotJson(f"The {what} is not JSON: {_reason(error)}") from error
 
 
 def _as_json(value: Any) -> Any:

@@ -190,8 +190,7 @@ class HandlerSubmission:
         The client that submits is the one given to `hourhand.client.use`, else the default one,
         created at the first use for the API at ``HOURHAND_ENDPOINT``.
         """
-        submitter = current_submitters.get().blocking or _default_submitter()
-        return submitter.submit(self.handler, payload, **options)
+        return blocking_submitter().submit(self.handler, payload, **options)
 
     async def submit_async(
         self, payload: Any = None, /, **options: Unpack[SubmitOptions]
@@ -223,14 +222,16 @@ def let_submit(handler: str, function: Callable[..., Any]) -> None:
                 setattr(function, name, getattr(submission, name))
 
 
-def handler_named(function: object) -> str | None:
-    """Return the name under which a function is registered; ``None`` if it is no handler."""
+def handler_of_function(function: object) -> str | None:
+    """Return the name under which ``@job`` registered a function; ``None`` if it did not."""
     submission = getattr(getattr(function, "submit", None), "__self__", None)
     return submission.handler if isinstance(submission, HandlerSubmission) else None
 
 
-def _default_submitter() -> Submitter:
-    """Return the default client."""
+def blocking_submitter() -> Submitter:
+    """Return the client given to `hourhand.client.use`, else the default client."""
     # By name and at first use: the client is a layer above, and a process that does not submit
     # must not load httpx.
-    return cast("Submitter", import_module(_CLIENT).default_client())
+    return current_submitters.get().blocking or cast(
+        "Submitter", import_module(_CLIENT).default_client()
+    )

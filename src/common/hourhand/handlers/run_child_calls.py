@@ -17,7 +17,7 @@ from hourhand.domain.jobs.job import ErrorInfo
 from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.handlers._errors import ChildFailed, InvalidCall, MapFailed
 from hourhand.handlers._results import result_text
-from hourhand.handlers._submission import handler_named
+from hourhand.handlers._submission import handler_of_function
 from hourhand.handlers.run_calls import Ask, Course, RunCalls
 
 MAX_GATHERED = 100
@@ -334,7 +334,7 @@ class ChildCalls(RunCalls):
 
 def required_name(handler: str | Callable[..., Any]) -> str:
     """Return the name of a handler. Raises `InvalidCall` for a function that is none."""
-    name = handler if isinstance(handler, str) else handler_named(handler)
+    name = handler if isinstance(handler, str) else handler_of_function(handler)
     if not name:
         raise InvalidCall(f"A child needs the name of a handler, or a @job function: {handler!r}.")
     return name

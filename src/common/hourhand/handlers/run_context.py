@@ -40,7 +40,7 @@ from hourhand.handlers._errors import (
     StepInterrupted,
     StepTimeout,
 )
-from hourhand.handlers._submission import handler_named
+from hourhand.handlers._submission import handler_of_function
 from hourhand.handlers.run_arguments import (
     MAX_SLEEP,
     RowSource,
@@ -302,7 +302,7 @@ class RunContext(ChildCalls):
         """
         path, listed = self._bind(name), map_items(items)
         most = tolerated(tolerate, len(listed))
-        if callable(handler) and handler_named(handler) is None:
+        if callable(handler) and handler_of_function(handler) is None:
             if min_success is not None or options:
                 raise InvalidCall("A map over a function takes concurrency and tolerate alone.")
             threads = whole_number("concurrency", concurrency, MAX_THREADS) or MAX_THREADS

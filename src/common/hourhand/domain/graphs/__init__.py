@@ -1,0 +1,1 @@
+"""Graphs of jobs: definitions, references to results, trigger rules, decisions on nodes."""
