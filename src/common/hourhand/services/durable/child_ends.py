@@ -58,9 +58,9 @@ class ChildEnds:
             return None
         update: SideItemUpdate | None = None
         if record.is_full:
-            update = report_full(link, record)
+            update = report_full(link.run_id, link.segment, record)
         elif record.failed and record.call.tolerate is not None:
-            update = report_failures(link, record)
+            update = report_failures(link.run_id, link.segment, record)
         if update is None:
             return RootRecord(record.call.records)
         item = self.side_items.write_item(update).item

@@ -23,6 +23,7 @@ from hourhand.domain.jobs.job import ErrorInfo, EventKind, Job, JobStatus
 from hourhand.domain.jobs.parents import (
     PARENT_ENDED,
     RUN,
+    ChildSpec,
     ParentLink,
     cancel_reason,
     cancelled_in_round,
@@ -50,10 +51,7 @@ READ_TOGETHER = 100
 MAX_CANCELLED = 1_000
 """Children that are cancelled at a time; the sweep continues with the others."""
 
-ChildSpec: TypeAlias = Mapping[str, Any]
-"""A child as a submission states it: the fields of ``POST /jobs``."""
-
-ParseSubmission: TypeAlias = Callable[[ChildSpec], "JobSubmission"]
+ParseSubmission: TypeAlias = Callable[[Mapping[str, Any]], "JobSubmission"]
 """Reads a submission. Raises `InvalidInput`."""
 
 
@@ -80,7 +78,7 @@ class Children:
 
     def _build(self, spec: ChildSpec, run: Job, link: ParentLink) -> Job:
         """Return the job of a child. It has the tenant of its run, unless it states one."""
-        request = self.parse(spec if run.tenant is None else {"tenant": run.tenant, **spec})
+        request = self.parse({"tenant": run.tenant, **spec.fields})
         handler = require_handler(self.drafts.handlers, request.handler)
         if handler.unique is not None or handler.debounce is not None:
             message = f"{handler.name} is unique or debounced, so it cannot be that of a child"
@@ -88,7 +86,9 @@ class Children:
         job_id = child_id(link.run_id, link.segment, link.join_key, link.index)
         now = self.clock.now()
         draft = self.drafts.draft(request, handler, job_id, now, RUN, run.trace_id)
-        return replace(build_job(request, draft), parent=link)
+        return replace(
+            build_job(request, draft), parent=replace(link, reads_results=spec.reads_results)
+        )
 
     def read(self, job_ids: Sequence[str]) -> dict[str, Job]:
         """Read children, those that exist. Raises `WrittenByNewer` and `Unavailable`."""
@@ -105,6 +105,11 @@ class Children:
         if text is None:
             raise RunEnds("JournalExpired", f"The result of the child {job.id} is gone.")
         return text
+
+    def result_or_null(self, job: Job | None) -> str:
+        """Return the result of a child, null if it did not succeed. Raises `RunEnds`."""
+        is_success = job is not None and job.status is JobStatus.SUCCEEDED
+        return self.result_text(job) if job is not None and is_success else "null"
 
     def redrive(self, job: Job) -> None:
         """Redrive a child that ended badly, unless that was done. Raises `RunEnds`."""
