@@ -45,7 +45,7 @@ def jobs() -> Iterator[FakeHourhand]:
 
 
 def services(jobs: FakeHourhand) -> Any:
-    return jobs._installation.app.services
+    return jobs._time.installation.app.__closure__[0].cell_contents  # type: ignore[index]
 
 
 def submit_graph(jobs: FakeHourhand, nodes: dict[str, Any]) -> str:
@@ -61,14 +61,14 @@ def states(jobs: FakeHourhand, graph_id: str) -> dict[str, str]:
 
 
 def named(name: str, after: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
-    return {"handler": "note", "payload": {"name": name}, "after": list(after), **more}
+    return {"handler": "note", "payload": {"name": name, **more}, "after": list(after)}
 
 
 DIAMOND = {
     "a": named("a"),
     "b": named("b", ("a",)),
     "c": named("c", ("a",)),
-    "d": named("d", ("b", "c"), payload={"name": "d", "b": {"$result": "b"}}),
+    "d": named("d", ("b", "c"), b={"$result": "b"}),
 }
 
 
@@ -84,9 +84,7 @@ def test_a_failure_skips_what_follows_and_a_rerun_repairs(jobs: FakeHourhand) ->
     FAILING.add("b")
     graph = submit_graph(jobs, DIAMOND)
     assert jobs.get(graph).status == "DEAD"
-    assert states(jobs, graph) == {
-        "a": "SUCCEEDED", "b": "DEAD", "c": "SUCCEEDED", "d": "SKIPPED"
-    }
+    assert states(jobs, graph) == {"a": "SUCCEEDED", "b": "DEAD", "c": "SUCCEEDED", "d": "SKIPPED"}
     FAILING.clear()
     CALLS.clear()
     plan, _ = services(jobs).graphs.rerun(graph, ["b"], actor="caller")
@@ -118,17 +116,17 @@ def test_a_registered_graph_is_a_handler(jobs: FakeHourhand) -> None:
 def test_a_large_result_is_read_by_its_reader(jobs: FakeHourhand) -> None:
     nodes = {
         "big": {"handler": "note", "payload": {"name": "big", "text": "x" * 10_000}},
-        "reader": named("reader", ("big",), payload={"name": "r", "big": {"$result": "big"}}),
+        "reader": named("reader", ("big",), big={"$result": "big"}),
     }
     graph = submit_graph(jobs, nodes)
     assert jobs.get(graph).status == "SUCCEEDED", jobs.get(graph).error
     assert CALLS[-1]["big"]["text"] == "x" * 10_000
 
 
-def submit_batch(jobs: FakeHourhand, *, is_open: bool = False, **payload: Any) -> str:
+def submit_batch(double: FakeHourhand, *, is_open: bool = False, **payload: Any) -> str:
     request = JobSubmission.parse({"handler": BATCH, "payload": {"open": is_open, **payload}})
-    batch = services(jobs).batches.submit(request, is_open=is_open, actor="caller")
-    jobs.run_due()
+    batch = services(double).batches.submit(request, is_open=is_open, actor="caller")
+    double.run_due()
     return batch.job.id
 
 
