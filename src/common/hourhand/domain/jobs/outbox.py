@@ -55,9 +55,8 @@ def waits_for_slot(job: Job) -> bool:
 
 
 def _tasks(job: Job, status: JobStatus, result: Content | None) -> Iterator[OutboxTask]:
-    if status is JobStatus.DEAD:
-        if job.pauses_schedule:
-            yield OutboxTask.PAUSE_SCHEDULE
+    if status is JobStatus.DEAD and job.pauses_schedule:
+        yield OutboxTask.PAUSE_SCHEDULE
     if job.is_durable_run and status is not JobStatus.SUCCEEDED:
         yield OutboxTask.CANCEL_CHILDREN
     if status is JobStatus.DEAD:
