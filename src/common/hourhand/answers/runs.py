@@ -54,6 +54,9 @@ class JournalRecord(Answered):
     error: ErrorSummary | None
     omitted: Annotated[bool, "The result is private, or too large for an answer."]
     compensates: bool
+    names: Annotated[
+        Mapping[str, int] | None, "Of an `iterate`: how often its rows so far used each name."
+    ]
 
 
 class JournalPage(Answered):
