@@ -116,3 +116,28 @@ def test_a_run_with_more_signals_than_a_wait_reads_ends(monkeypatch: pytest.Monk
     send(world, "x", 2)
     world.settle(durable(lambda ctx: ctx.wait_for("x"), world.clock))
     assert (world.job("run").last_failure or "").startswith("JournalFull")
+
+
+def test_a_wait_that_is_over_shows_when_it_began() -> None:
+    world = durable_world()
+    world.submit(id="run")
+    behave = durable(
+        lambda ctx: [
+            ctx.wait_for("x", timeout=HOUR),
+            ctx.wait_for("x"),
+            ctx.wait_for("y", timeout=60, default=None),
+        ],
+        world.clock,
+    )
+    world.deliver(behave)
+    began = world.clock.now()
+    world.advance(60)
+    send(world, "x", 1)
+    send(world, "x", 2)
+    world.settle(behave)
+    steps = world.api.run_views.steps("run", limit=9, cursor=None).steps
+    assert steps[0].started_at == began
+    for step in steps[1:]:
+        assert step.started_at is not None
+        assert step.finished_at is not None
+        assert began < step.started_at <= step.finished_at

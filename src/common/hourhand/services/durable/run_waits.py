@@ -86,13 +86,16 @@ class RunWaits(RunRecords):
             return self._waited(record)
         floor = self._floor(RecordKind.WAIT, path, drops_timeouts=not has_default)
         self._give_up_signal(path)
+        now_ms = to_ms(self.ports.clock.now())
+        began_ms = now_ms if record is None else record.began_ms
         signal = self._next_signal(name, path)
         if signal is not None:
             values: dict[str, Stored | None] = {
                 "o": RecordOutcome.SUCCEEDED.value,
                 "wt": SIGNAL + name,
                 "g": signal.id,
-                "e": to_ms(self.ports.clock.now()),
+                "bg": began_ms,
+                "e": now_ms,
                 **self._kept_of(path, signal),
             }
             allowed = wait_allowed(self.scope, floor)
@@ -110,6 +113,7 @@ class RunWaits(RunRecords):
             "o": RecordOutcome.TIMED_OUT.value,
             "wt": SIGNAL + name,
             "u": record.until_ms,
+            "bg": record.began_ms,
             "e": to_ms(self.ports.clock.now()),
         }
         _, standing = self._put(RecordKind.WAIT, path, over, wait_allowed(self.scope, floor))
