@@ -26,6 +26,7 @@ from hourhand.domain.durable.records import (
     record_of,
 )
 from hourhand.domain.durable.signals import (
+    Signal,
     free_signals,
     mark_consumed,
     put_signal,
