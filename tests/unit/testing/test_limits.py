@@ -30,8 +30,12 @@ def limited(
         yield hourhand
 
 
-def ran(hourhand: FakeHourhand, **step: float) -> list[str]:
-    return [run.job_id for run in hourhand.advance(**step)]
+def ran(
+    hourhand: FakeHourhand, *, days: float = 0, hours: float = 0, minutes: float = 0
+) -> list[str]:
+    """Let time pass; return the jobs that ran."""
+    runs = hourhand.advance(days=days, hours=hours, minutes=minutes)
+    return [run.job_id for run in runs]
 
 
 def test_a_test_lists_the_limits_of_its_handlers() -> None:
