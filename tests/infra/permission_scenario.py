@@ -201,7 +201,9 @@ def durable_runs(cloud: RecordedCloud) -> None:
 
 def children(cloud: RecordedCloud) -> None:
     """A run that waits for its children, and one that fails and cancels them."""
-    runs = {end: submit(cloud, "fan-out", payload=payload) for end, payload in _ENDS_OF_FAN_OUTS.items()}
+    runs = {
+        end: submit(cloud, "fan-out", payload=payload) for end, payload in _ENDS_OF_FAN_OUTS.items()
+    }
     for _ in range(3):
         cloud.deliver()
     assert {end: status_of(cloud, run) for end, run in runs.items()} == {
