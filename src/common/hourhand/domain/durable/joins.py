@@ -404,8 +404,17 @@ def _report(link: ParentLink, sets: Mapping[Path, Stored], *clauses: Clause) -> 
 
 
 def report_full(link: ParentLink, record: JoinRecord) -> SideItemUpdate:
-    """Return the write that records in the root that a join record is full."""
-    return _report_to_root(link, {("sh", str(record.number)): record.succeeded})
+    """Return the write that records in the root that a join record is full.
+
+    With its failures: the last child to end may be the one that the call does not tolerate. Nothing
+    removes the entry where a redrive opens the record again: what the root has too much costs an
+    invocation, and what it lacked would be a wake-up that is lost.
+    """
+    number = str(record.number)
+    sets: dict[Path, Stored] = {("sh", number): record.succeeded}
+    if record.failed:
+        sets["fa", number] = record.failed
+    return _report_to_root(link, sets)
 
 
 def report_failures(link: ParentLink, record: JoinRecord) -> SideItemUpdate:
@@ -442,15 +451,6 @@ def require_rounds(scope: Scope, record: JoinRecord, rounds: Mapping[int, int]) 
             *(Compares((_ENDS, str(n)), "=", record.ends[n]) for n in rounds),
         ),
         sets={"rd": scope.round, **{(_ENDS, str(n)): -round_ for n, round_ in rounds.items()}},
-    )
-
-
-def reopen_in_root(scope: Scope, record: JoinRecord) -> SideItemUpdate:
-    """Return the write after which the root does not count a join record as full any more."""
-    number = str(record.number)
-    return SideItemUpdate(
-        key=root_key(scope.run_id, scope.segment, record.key),
-        removes=(("sh", number), ("fa", number)),
     )
 
 

@@ -14,7 +14,6 @@ from hourhand.domain.durable.joins import (
     join_of,
     put_join,
     put_root,
-    reopen_in_root,
     require_rounds,
 )
 from hourhand.domain.durable.records import CHILDREN, RecordKind, RecordOutcome, error_text
@@ -176,8 +175,6 @@ class RunChildren(RunWaits):
             if not rounds and record.round >= self.scope.round:
                 return record
             self._require_writable()
-            if record.call.has_root:
-                self.ports.side_items.write_item(reopen_in_root(self.scope, record))
             first = dict(list(rounds.items())[:ROUNDS_TOGETHER])
             is_last = len(first) == len(rounds)
             scope = self.scope if is_last else replace(self.scope, round=record.round)
