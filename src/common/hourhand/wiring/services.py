@@ -250,7 +250,6 @@ class Wiring:
             side_items=self.adapters.side_items,
             contents=self.contents,
             due=self.due,
-            recovery=self.recovery,
             operations=self.operations,
             drafts=self.drafts,
             clock=self.adapters.clock,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -29,7 +30,7 @@ from hourhand.domain.jobs.parents import (
     child_id,
     midnight_after,
 )
-from hourhand.domain.jobs.transitions import prolong_child, request_cancel
+from hourhand.domain.jobs.transitions import prolong_child
 from hourhand.domain.times import to_ms
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import JobStore
@@ -39,7 +40,6 @@ from hourhand.services.jobs.due import DueJobs, make_transition
 from hourhand.services.jobs.new_job import build_job
 from hourhand.services.jobs.operations import OperationsService
 from hourhand.services.jobs.payload_store import PayloadStore
-from hourhand.services.jobs.recovery import RecoveryService
 
 if TYPE_CHECKING:
     from hourhand.api.requests import JobSubmission
@@ -65,7 +65,6 @@ class Children:
     side_items: SideItemStore
     contents: PayloadStore
     due: DueJobs
-    recovery: RecoveryService
     operations: OperationsService
     drafts: Drafts
     clock: Clock
@@ -117,14 +116,14 @@ class Children:
             raise RunEnds("ChildCompensated", error.detail) from None
 
     def cancel(self, jobs: Iterable[Job], reason: str) -> None:
-        """Cancel children that have not started, and ask those that run to stop."""
+        """Cancel children that have not started, and ask those that run to stop.
+
+        Raises `Unavailable`.
+        """
         for job in jobs:
-            if job.status is JobStatus.RUNNING:
-                now = self.clock.now()
-                build = partial(request_cancel, now=now, actor=RUN, reason=reason)
-                self.due.make(job, build)
-            else:
-                self.recovery.cancel_job(job, RUN, reason)
+            # Decided again after a lost race: a child that was claimed meanwhile must not go on.
+            with suppress(NotFound, WrongState):
+                self.operations.cancel(job.id, actor=RUN, reason=reason)
 
     def cancel_all(self, run: Job) -> bool:
         """Cancel the live attached children of a run that ended: its outbox task.
