@@ -188,10 +188,18 @@ class JoinedCall:
     @property
     def has_room(self) -> bool:
         """Whether more children of the call may be submitted now."""
-        call, number = self.call, len(self.records)
-        if number >= call.records:
-            return False
-        return call.window is None or self.live + call.expected(number) <= call.window
+        return bool(self.next_numbers(self.call))
+
+    def next_numbers(self, call: ChildrenCall) -> list[int]:
+        """Return the join records of ``call`` that may be put now, of a `GROUP` at most."""
+        live, found = self.live, []
+        first = len(self.records)
+        for number in range(first, min(first + max(GROUP // call.chunk, 1), call.records)):
+            live += call.expected(number)
+            if call.window is not None and live > call.window:
+                break
+            found.append(number)
+        return found
 
     @property
     def is_over(self) -> bool:

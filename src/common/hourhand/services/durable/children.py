@@ -70,15 +70,17 @@ class Children:
     clock: Clock
     parse: ParseSubmission
 
-    def submit(self, run: Job, children: Sequence[tuple[ParentLink, ChildSpec]]) -> None:
-        """Put children, each if it is absent. Raises `InvalidInput` and `Unavailable`."""
-        built = [self._build(spec, run, link) for link, spec in children]
-        for result in self.due.put_many(built, RUN):
+    def put(self, children: Sequence[Job]) -> None:
+        """Put children, each if it is absent. Raises `Unavailable`."""
+        for result in self.due.put_many(children, RUN):
             if isinstance(result, HourhandError):
                 raise result
 
-    def _build(self, spec: ChildSpec, run: Job, link: ParentLink) -> Job:
-        """Return the job of a child. It has the tenant of its run, unless it states one."""
+    def build(self, run: Job, link: ParentLink, spec: ChildSpec) -> Job:
+        """Return the job of a child. It has the tenant of its run, unless it states one.
+
+        Raises `InvalidInput`, `NoKeyedLimit`, `TooLarge` and `Unavailable`.
+        """
         request = self.parse(spec if run.tenant is None else {"tenant": run.tenant, **spec})
         handler = require_handler(self.drafts.handlers, request.handler)
         if handler.unique is not None or handler.debounce is not None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from hourhand.domain.durable.calls import REPLAY_MISMATCH, Failure, RunEnds, RunLost, Value
 from hourhand.domain.durable.joins import (
-    GROUP,
     ChildrenCall,
     JoinedCall,
     JoinRecord,
@@ -18,6 +17,7 @@ from hourhand.domain.durable.joins import (
 )
 from hourhand.domain.durable.records import CHILDREN, RecordKind, RecordOutcome, error_text
 from hourhand.domain.durable.writes import wait_allowed
+from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.parents import (
     NOT_NEEDED,
     ParentLink,
@@ -100,24 +100,34 @@ class RunChildren(RunWaits):
     ) -> JoinedCall:
         self._require_writable()
         joined = JoinedCall(key, records)
+        numbers = joined.next_numbers(call)
+        # Built first: a child that is refused leaves no record that waits for it.
+        children = [
+            self._build(key, call, number * call.chunk + position, spec_of)
+            for number in numbers
+            for position in range(call.expected(number))
+        ]
         if not records and call.has_root:
             self.ports.side_items.write_item(put_root(self.scope, key, call))
-        fresh: list[JoinRecord] = []
-        for _ in range(max(GROUP // call.chunk, 1)):
-            number = len(joined.records)
-            if number >= call.records or (number and not joined.has_room):
-                break
-            record = self._put_join(path, key, number, call)
-            joined = joined.with_record(record)
-            fresh.append(record)
+        for number in numbers:
+            joined = joined.with_record(self._put_join(path, key, number, call))
         self.journal.put(joined.as_record())
-        children = [
-            (link, spec_of(link.index))
-            for record in fresh
-            for link in self._links(record, range(record.expected))
-        ]
-        self._children.submit(self.job, children)
+        self._children.put(children)
         return joined
+
+    def _build(
+        self, key: str, call: ChildrenCall, index: int, spec_of: Callable[[int], ChildSpec]
+    ) -> Job:
+        link = ParentLink(
+            run_id=self.run_id,
+            segment=self.segment,
+            join_key=key,
+            index=index,
+            chunk=call.chunk,
+            is_abandoned=call.is_abandoned,
+            kept_until=midnight_after(self.scope.keep_until),
+        )
+        return self._children.build(self.job, link, spec_of(index))
 
     def _put_join(self, path: str, key: str, number: int, call: ChildrenCall) -> JoinRecord:
         self._require_room()
@@ -128,21 +138,10 @@ class RunChildren(RunWaits):
         if (record.token, record.order) == (self.scope.token, order):
             self._index = order
             self.new_records += 1
+        if record.call != call:
+            # Another owner put it, whose code makes another call: that one stands.
+            raise RunLost
         return record
-
-    def _links(self, record: JoinRecord, positions: range | list[int]) -> list[ParentLink]:
-        return [
-            ParentLink(
-                run_id=self.run_id,
-                segment=self.segment,
-                join_key=record.key,
-                index=record.first_index + position,
-                chunk=record.call.chunk,
-                is_abandoned=record.call.is_abandoned,
-                kept_until=midnight_after(self.scope.keep_until),
-            )
-            for position in positions
-        ]
 
     # --- what a crash, or an older round, left ---
 
@@ -158,14 +157,12 @@ class RunChildren(RunWaits):
         places = open_children(self.job, joined, older)
         found = self._children.read(list(places))
         missing = [
-            (link, spec_of(link.index))
+            self._build(joined.key, joined.call, record.first_index + position, spec_of)
             for job_id, (record, position) in places.items()
             if job_id not in found
-            for link in self._links(record, [position])
         ]
         if missing:
-            self._require_writable()
-            self._children.submit(self.job, missing)
+            self._children.put(missing)
         return joined
 
     def _require_rounds(self, record: JoinRecord) -> JoinRecord:
