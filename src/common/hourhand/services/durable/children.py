@@ -187,13 +187,17 @@ def needs_cancel(job: Job) -> bool:
 
 
 def was_cancelled_before(job: Job, round_: int) -> bool:
-    """Whether an end of the run in an older round cancelled a child."""
+    """Whether an end of the run in an older round cancelled a child, in the child's last round."""
     if job.status is not JobStatus.CANCELLED:
         return False
-    kinds = (EventKind.CANCELLED, EventKind.CANCEL_REQUESTED)
-    rounds = (cancelled_in_round(e.reason) for e in reversed(job.history) if e.kind in kinds)
-    newest = next((number for number in rounds if number is not None), None)
-    return newest is not None and newest < round_
+    for event in reversed(job.history):
+        if event.kind is EventKind.REDRIVEN:
+            break
+        if event.kind in {EventKind.CANCELLED, EventKind.CANCEL_REQUESTED}:
+            by_run = cancelled_in_round(event.reason)
+            if by_run is not None:
+                return by_run < round_
+    return False
 
 
 def failure_of(job: Job | None) -> ErrorInfo:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from hourhand.domain.jobs.parents import PARENT_ENDED
+from hourhand.domain.jobs.parents import PARENT_ENDED, cancel_reason
 from hourhand.ports.job_store import JobStore
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.execution import Candidate, Deferred
@@ -41,7 +41,9 @@ class ParentRule:
         job = candidate.job()
         if job is None:
             return None
-        if not self.recovery.cancel_job(job, self.worker, PARENT_ENDED):
+        # With the round: if the run is redriven meanwhile, it redrives the child.
+        reason = PARENT_ENDED if run is None else cancel_reason(PARENT_ENDED, run.round)
+        if not self.recovery.cancel_job(job, self.worker, reason):
             return Deferred(ASK_AGAIN)
         self.telemetry.count("children_not_started")
         return Deferred()
