@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hourhand.domain.durable.calls import RunEnds
@@ -18,6 +17,7 @@ from hourhand.domain.errors import (
     HourhandError,
     InvalidInput,
     NotFound,
+    Unavailable,
     WrongState,
 )
 from hourhand.domain.jobs.job import ErrorInfo, EventKind, Job, JobStatus
@@ -33,10 +33,10 @@ from hourhand.domain.jobs.parents import (
 from hourhand.domain.jobs.transitions import prolong_child
 from hourhand.domain.times import to_ms
 from hourhand.ports.clock import Clock
-from hourhand.ports.job_store import JobStore
+from hourhand.ports.job_store import Applied, JobStore
 from hourhand.ports.side_item_store import SideItemStore
 from hourhand.services.jobs.drafts import Drafts, require_handler
-from hourhand.services.jobs.due import DueJobs, make_transition
+from hourhand.services.jobs.due import DueJobs
 from hourhand.services.jobs.new_job import build_job
 from hourhand.services.jobs.operations import OperationsService
 from hourhand.services.jobs.payload_store import PayloadStore
@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 
 READ_TOGETHER = 100
 """Children that are read at a time: the keys of one BatchGetItem."""
+
+MAX_LOST_RACES = 10
+"""How often a child may change between the read and the write."""
 
 MAX_CANCELLED = 1_000
 """Children that are cancelled at a time; the sweep continues with the others."""
@@ -156,11 +159,22 @@ class Children:
         ids = [child_id(run.id, run.segment, joined.key, n) for n in range(joined.submitted)]
         for start in range(0, len(ids), READ_TOGETHER):
             for job in self.read(ids[start : start + READ_TOGETHER]).values():
-                make_transition(self.jobs, job, partial(prolong_child, kept_until=kept_until))
-                if job.result is not None and job.result.item is not None:
-                    self.jobs.extend_text(job.id, job.result.item, kept_until)
-                if job.status.is_final:
-                    self.contents.mark_finished(job, kept_until)
+                self._prolong_child(job, kept_until)
+
+    def _prolong_child(self, job: Job, kept_until: datetime) -> None:
+        # The link comes last, and says that all was done: an invocation may end in between.
+        for _ in range(MAX_LOST_RACES):
+            if job.parent is None or job.parent.kept_until >= kept_until:
+                return
+            if job.result is not None and job.result.item is not None:
+                self.jobs.extend_text(job.id, job.result.item, kept_until)
+            if job.status.is_final:
+                self.contents.mark_finished(job, kept_until)
+            result = self.jobs.transition(prolong_child(job, kept_until=kept_until))
+            if isinstance(result, Applied) or result.current is None:
+                return
+            job = result.current
+        raise Unavailable(f"The child {job.id} changed too often; the run is tried again.")
 
     def calls_of(self, run: Job) -> list[JoinedCall]:
         """Return the calls of a run's segment that submitted children."""
