@@ -458,7 +458,11 @@ def require_rounds(scope: Scope, record: JoinRecord, rounds: Mapping[int, int]) 
             Compares("rd", "=", record.round),
             *(Compares((_ENDS, str(n)), "=", record.ends[n]) for n in rounds),
         ),
-        sets={"rd": scope.round, **{(_ENDS, str(n)): -round_ for n, round_ in rounds.items()}},
+        # Not lower: a late owner of an older round must not open the record once more.
+        sets={
+            "rd": max(scope.round, record.round),
+            **{(_ENDS, str(n)): -round_ for n, round_ in rounds.items()},
+        },
     )
 
 
