@@ -56,6 +56,18 @@ class ParentLink:
         return self.index // self.chunk
 
 
+@dataclass(frozen=True, slots=True)
+class ParentToFind:
+    """A run that must be alive, in this segment, for a child to start.
+
+    ``child_created_at``: a run that was created later has the id of a run that is gone.
+    """
+
+    run_id: str
+    segment: int
+    child_created_at: datetime
+
+
 def join_key(path: str, reset_round: int, created_ms: int) -> str:
     """Return the key of the children of one call.
 
