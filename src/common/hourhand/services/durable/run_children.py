@@ -248,17 +248,19 @@ class RunChildren(RunWaits):
             return None
         if record.outcome is RecordOutcome.FAILED:
             return Failure(record.error)
-        return Value(record.text or "null")
+        return Value(self.text_of(record))
 
     def end_wait(self, path: str, end: Value | Failure) -> Value | Failure:
         """Record how a wait for several children ended; return what is recorded."""
-        is_failure = isinstance(end, Failure)
-        outcome = RecordOutcome.FAILED if is_failure else RecordOutcome.SUCCEEDED
+        if isinstance(end, Failure):
+            outcome, kept = RecordOutcome.FAILED, {"r": error_text(end.error)}
+        else:
+            outcome, kept = RecordOutcome.SUCCEEDED, self._kept(path, end.text)
         values: dict[str, Stored | None] = {
             "o": outcome.value,
             "wt": CHILDREN,
             "e": to_ms(self.ports.clock.now()),
-            "r": error_text(end.error) if isinstance(end, Failure) else end.text,
+            **kept,
         }
         floor = self._floor(RecordKind.WAIT, path)
         self._put(RecordKind.WAIT, path, values, wait_allowed(self.scope, floor))
