@@ -16,7 +16,10 @@ from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.audit import AuditService
 from hourhand.services.callers import Callers
+from hourhand.services.durable.batches import BatchService
 from hourhand.services.durable.callbacks import CallbackService
+from hourhand.services.durable.child_views import ChildViews
+from hourhand.services.durable.graphs import GraphService
 from hourhand.services.durable.redrives import RunRedrives
 from hourhand.services.durable.signals import SignalService
 from hourhand.services.durable.views import RunViews
@@ -29,6 +32,7 @@ from hourhand.services.jobs.submission import SubmissionService
 from hourhand.services.limits.operations import LimitService
 from hourhand.services.schedules.backfills import BackfillService
 from hourhand.services.schedules.calendars import CalendarService
+from hourhand.services.schedules.grid import ScheduleGrid
 from hourhand.services.schedules.operations import ScheduleService
 from hourhand.services.schedules.previews import Previews
 from hourhand.services.schedules.queries import OccurrenceQueries
@@ -58,6 +62,10 @@ class Services:
     callbacks: CallbackService
     run_views: RunViews
     run_redrives: RunRedrives
+    graphs: GraphService
+    batches: BatchService
+    child_views: ChildViews
+    grid: ScheduleGrid
     resweeps: ResweepService
     callers: Callers
     audit: AuditService

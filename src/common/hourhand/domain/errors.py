@@ -99,6 +99,20 @@ class Compensated(HourhandError):
     status = 409
 
 
+class BatchClosed(HourhandError):
+    """The batch takes no more jobs."""
+
+    code = "batch_closed"
+    status = 409
+
+
+class MembersMissing(HourhandError):
+    """A batch cannot be closed: a member is missing, or is there beyond the total."""
+
+    code = "members_missing"
+    status = 409
+
+
 class IdempotencyConflict(HourhandError):
     """The idempotency key or id was already used with another body."""
 

@@ -149,6 +149,14 @@ class MapFailed(NotRetryable):
         super().__init__(f"{path}: {message}")
 
 
+class BatchFailed(NotRetryable):
+    """A job of a batch failed."""
+
+
+class GraphFailed(NotRetryable):
+    """A node of a graph failed, and its ``on_failure`` does not excuse it."""
+
+
 class NoStepKey(NotRetryable):
     """The key of a step was used outside the step, and not as an argument of ``ctx.step``."""
 

@@ -14,8 +14,9 @@ from hourhand.domain.durable.calls import NOW, Failure, Suspension, Value
 from hourhand.domain.durable.joins import MAX_CHILDREN, ChildrenCall, JoinedCall, is_decided
 from hourhand.domain.durable.names import MAX_NAME
 from hourhand.domain.jobs.job import ErrorInfo
+from hourhand.domain.jobs.parents import ChildSpec
 from hourhand.domain.jobs.waiting import WaitKind
-from hourhand.handlers._errors import ChildFailed, InvalidCall, MapFailed
+from hourhand.handlers._errors import ChildFailed, InvalidCall, MapFailed, Suspended
 from hourhand.handlers._results import result_text
 from hourhand.handlers._submission import handler_of_function
 from hourhand.handlers.run_calls import Ask, Course, RunCalls
@@ -176,12 +177,37 @@ class ChildCalls(RunCalls):
         self,
         path: str,
         handler: str,
-        specs: Callable[[int], Mapping[str, Any]],
+        specs: Callable[[int], ChildSpec],
         call: ChildrenCall,
     ) -> Any:
         if not call.total:
             return self._carry_out(self._nothing(MapResults([], [], [])))
         return self._carry_out(self._map(path, handler, specs, call))
+
+    # --- for the handlers of Hourhand alone ---
+
+    def submit_spec(self, name: str, spec: ChildSpec, *, is_abandoned: bool = False) -> Child:
+        """Submit a child by what a submission states."""
+        path = self._bind(name)
+        handler = str(spec.fields.get("handler"))
+        call = ChildrenCall(total=1, handler=handler, is_abandoned=is_abandoned)
+        child: Child = self.carry_out_now(self._submit(path, call, lambda _: spec))
+        return child
+
+    def submit_all(
+        self, path: str, call: ChildrenCall, spec_of: Callable[[int], ChildSpec]
+    ) -> JoinedCall:
+        """Submit as many children of a call as may exist now; return how far the call is."""
+        joined: JoinedCall = self.carry_out_now(self._submit_next(path, call, spec_of))
+        return joined
+
+    def ask_now(self, call: Callable[[], Any]) -> Any:
+        """Call the journal of the run."""
+        return self.carry_out_now(self._asking(call))
+
+    def wait_for_children(self) -> Suspended:
+        """Return what to raise to wait for the end of any child."""
+        return self._unwind(Suspension(WaitKind.CHILDREN))
 
     # --- courses ---
 
@@ -189,9 +215,7 @@ class ChildCalls(RunCalls):
         yield Ask(lambda: None)
         return value
 
-    def _submit(
-        self, path: str, call: ChildrenCall, spec_of: Callable[[int], Mapping[str, Any]]
-    ) -> Course:
+    def _submit(self, path: str, call: ChildrenCall, spec_of: Callable[[int], ChildSpec]) -> Course:
         self._require_running()
         yield Ask(lambda: self.run.next_children(path, call, spec_of))
         ids = yield Ask(lambda: self.run.child_ids(path))
@@ -203,7 +227,7 @@ class ChildCalls(RunCalls):
         return Child(ids[0], path, result)
 
     def _submit_and_wait(
-        self, path: str, call: ChildrenCall, spec_of: Callable[[int], Mapping[str, Any]]
+        self, path: str, call: ChildrenCall, spec_of: Callable[[int], ChildSpec]
     ) -> Course:
         yield from self._submit(path, call, spec_of)
         return (yield from self._result_of(path))
@@ -268,7 +292,7 @@ class ChildCalls(RunCalls):
         self,
         path: str,
         handler: str,
-        specs: Callable[[int], Mapping[str, Any]],
+        specs: Callable[[int], ChildSpec],
         call: ChildrenCall,
     ) -> Course:
         end_path = f"{path}:end"
@@ -301,19 +325,25 @@ class ChildCalls(RunCalls):
         return MapResults(values, ids, failed)
 
     def _submit_all(
-        self, path: str, call: ChildrenCall, specs: Callable[[int], Mapping[str, Any]]
+        self, path: str, call: ChildrenCall, specs: Callable[[int], ChildSpec]
     ) -> Course:
         """Submit children until the call is over or decided; suspend while they run."""
-        for _ in range(call.total + 1):
+        joined: JoinedCall = yield from self._submit_next(path, call, specs)
+        if joined.is_over or is_decided(call, joined.succeeded, joined.failed):
+            return joined
+        raise self._unwind(Suspension(WaitKind.CHILDREN, path))
+
+    def _submit_next(
+        self, path: str, call: ChildrenCall, specs: Callable[[int], ChildSpec]
+    ) -> Course:
+        """Submit children while the call has room; return how far it is."""
+        while True:
             self._require_running()
             joined: JoinedCall = yield Ask(lambda: self.run.next_children(path, call, specs))
-            if joined.is_over or is_decided(call, joined.succeeded, joined.failed):
+            if not joined.has_room or is_decided(call, joined.succeeded, joined.failed):
                 return joined
-            if not joined.has_room:
-                break
             if self.remaining_seconds < min(SUBMIT_RESERVE_SECONDS, self.limit_seconds / 4):
                 raise self._unwind(NOW)
-        raise self._unwind(Suspension(WaitKind.CHILDREN, path))
 
     def _joined(self, paths: Sequence[str]) -> Course:
         states = []
@@ -354,7 +384,7 @@ def is_abandoned(on_parent_end: str) -> bool:
     return on_parent_end == "abandon"
 
 
-def child_spec(handler: str, payload: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+def child_spec(handler: str, payload: Any, options: Mapping[str, Any]) -> ChildSpec:
     """Return a child as a submission states it. Raises `InvalidCall` and `ResultNotJson`."""
     unknown = sorted(options.keys() - set(CHILD_OPTIONS))
     if unknown:
@@ -364,10 +394,7 @@ def child_spec(handler: str, payload: Any, options: Mapping[str, Any]) -> dict[s
     if "delay" in given:
         delay = given.pop("delay")
         given["delay_seconds"] = delay.total_seconds() if isinstance(delay, timedelta) else delay
-    spec: dict[str, Any] = json.loads(
-        result_text({"handler": handler, "payload": payload, **given})
-    )
-    return spec
+    return ChildSpec(json.loads(result_text({"handler": handler, "payload": payload, **given})))
 
 
 def tolerated(tolerate: float | None, total: int) -> int | None:

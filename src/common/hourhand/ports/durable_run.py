@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Protocol
 
 from hourhand.domain.durable.calls import (
     Failure,
@@ -19,6 +19,7 @@ from hourhand.domain.durable.calls import (
 )
 from hourhand.domain.durable.joins import ChildrenCall, JoinedCall
 from hourhand.domain.jobs.job import ErrorInfo, Job
+from hourhand.domain.jobs.parents import ChildSpec
 from hourhand.domain.jobs.retry import RetryPolicy
 
 
@@ -115,7 +116,7 @@ class DurableRun(Protocol):
         self,
         path: str,
         call: ChildrenCall,
-        spec_of: Callable[[int], Mapping[str, Any]],
+        spec_of: Callable[[int], ChildSpec],
     ) -> JoinedCall:
         """Submit the next children of a call, a bounded number; return how far the call is.
 
@@ -125,6 +126,24 @@ class DurableRun(Protocol):
 
     def joined(self, path: str) -> JoinedCall:
         """Return how far a call is that submitted children."""
+
+    def find_joined(self, path: str) -> JoinedCall | None:
+        """Return how far a call is, in a run that may not have made it yet."""
+
+    def members_total(self, path: str) -> int | None:
+        """Return how many members a batch has that was open; ``None`` while it is open."""
+
+    def is_recorded(self, path: str) -> bool:
+        """Whether there is a record of this call."""
+
+    def decisions(self, names: Sequence[str]) -> dict[str, str]:
+        """Return the decisions in force on the nodes of a graph, as letters, in their order.
+
+        ``names``: all nodes; the place of a name is the node's number.
+        """
+
+    def decide(self, names: Sequence[str], letters: Mapping[str, str]) -> None:
+        """Record new decisions on nodes; those of another worker stand."""
 
     def child_ids(self, path: str) -> list[str]:
         """Return the ids of all children of a call, in their order."""

@@ -50,6 +50,11 @@ class WorkerServices:
     called_as: Callable[[str, str], None] = _ignore_name
 
 
+CANCELLED_BY_REQUEST = 100
+"""Children that the request which ends their run cancels. Each takes about 30 ms, and API Gateway
+answers for the API after 30 s."""
+
+
 def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     """Wire the API function.
 
@@ -60,6 +65,9 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     from hourhand.api.routing import Services
     from hourhand.services.audit import AuditService
     from hourhand.services.callers import Callers
+    from hourhand.services.durable.batches import BatchService
+    from hourhand.services.durable.child_views import ChildViews
+    from hourhand.services.durable.graphs import GraphService
     from hourhand.services.jobs.bulk import BulkService
     from hourhand.services.jobs.logs import LogService
     from hourhand.services.jobs.pauses import HandlerPauseService
@@ -70,6 +78,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     from hourhand.services.limits.retimes import Retimes
     from hourhand.services.schedules.backfills import BackfillService
     from hourhand.services.schedules.calendars import CalendarService
+    from hourhand.services.schedules.grid import ScheduleGrid
     from hourhand.services.schedules.previews import Previews
     from hourhand.services.schedules.queries import OccurrenceQueries
     from hourhand.services.ticks.watermark import ResweepService
@@ -77,7 +86,12 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     if adapters is None:
         adapters = aws_api_adapters(settings)
     checks = PayloadChecks(adapters.handlers, adapters.telemetry)
-    wiring = Wiring(settings, adapters, check_payload=checks.require_valid)
+    wiring = Wiring(
+        settings,
+        adapters,
+        check_payload=checks.require_valid,
+        cancelled_together=CANCELLED_BY_REQUEST,
+    )
     clock, randomness, telemetry = adapters.clock, adapters.randomness, adapters.telemetry
     callers = Callers(adapters.control, telemetry)
 
@@ -86,20 +100,29 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
         make = operations.change if job.debounces is None else operations.debounce
         return make(job.id, patch, actor=actor)
 
-    return Services(
-        submission=SubmissionService(
-            jobs=adapters.jobs,
-            due=wiring.due,
-            drafts=wiring.drafts,
-            handlers=adapters.handlers,
-            clock=clock,
-            randomness=randomness,
-            telemetry=telemetry,
-            ids=wiring.ids,
-            unique_jobs=UniqueJobs(
-                wiring.unique_records, wiring.contents, wiring.due, clock, settings.timings, change
-            ),
+    submission = SubmissionService(
+        jobs=adapters.jobs,
+        due=wiring.due,
+        drafts=wiring.drafts,
+        handlers=adapters.handlers,
+        clock=clock,
+        randomness=randomness,
+        telemetry=telemetry,
+        ids=wiring.ids,
+        unique_jobs=UniqueJobs(
+            wiring.unique_records, wiring.contents, wiring.due, clock, settings.timings, change
         ),
+    )
+    occurrences = OccurrenceQueries(
+        schedules=adapters.schedules,
+        jobs=adapters.jobs,
+        recurrences=wiring.recurrences,
+        clock=clock,
+        ids=wiring.ids,
+    )
+    graphs = GraphService(submission, wiring.durable_runs(), wiring.run_redrives, wiring.contents)
+    return Services(
+        submission=submission,
         queries=QueryService(
             jobs=adapters.jobs,
             contents=wiring.contents,
@@ -132,13 +155,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             randomness=randomness,
             telemetry=telemetry,
         ),
-        occurrences=OccurrenceQueries(
-            schedules=adapters.schedules,
-            jobs=adapters.jobs,
-            recurrences=wiring.recurrences,
-            clock=clock,
-            ids=wiring.ids,
-        ),
+        occurrences=occurrences,
         previews=Previews(recurrences=wiring.recurrences, clock=clock),
         pauses=HandlerPauseService(
             control=adapters.control,
@@ -168,6 +185,12 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
         callbacks=wiring.callbacks,
         run_views=wiring.run_views,
         run_redrives=wiring.run_redrives,
+        graphs=graphs,
+        batches=BatchService(
+            submission, wiring.children, wiring.run_ports, wiring.completer, wiring.contents
+        ),
+        child_views=ChildViews(wiring.durable_runs(), adapters.handlers),
+        grid=ScheduleGrid(occurrences, graphs),
         resweeps=ResweepService(adapters.control, clock, randomness),
         callers=callers,
         audit=AuditService(adapters.jobs, adapters.schedules, adapters.handlers, callers, clock),
@@ -287,6 +310,7 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
         hold_rates=retried.hold_rates,
         has_rate=retried.has_rate,
         run_timeout=retried.run_timeout,
+        read_results=retried.read_results,
     )
     runtime = WorkerRuntime(
         execution=execution,

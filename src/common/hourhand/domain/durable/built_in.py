@@ -15,3 +15,6 @@ MEMBERS = "jobs"
 
 CALLBACKS = ("on_success", "on_complete", "on_failure")
 """The callbacks of a batch, which are the names of the calls that submit them, too."""
+
+DEFINITION = "graph:definition"
+"""The step in which a graph records its definition. No node can have this name."""

@@ -23,7 +23,7 @@ records that are full. It is a hint for the wake-up of the run: the run decides 
 | ``oe``, ``mp`` | 1: abandoned children; it is a map |
 | ``wn``, ``tl``, ``ms`` | the window, how many may end badly, how many successes are enough |
 | ``r`` | the result of an only child, if it is small |
-| ``a`` | of an open batch, in place of ``n``: by the position, 0 if the member is reserved, 1 if it is there |
+| ``a`` | of an open batch, in place of ``n``: by the position, 0: reserved, 1: there |
 
 The root of an open batch has ``op`` until the batch is closed, and ``tt``, its members, since.
 """
@@ -237,6 +237,7 @@ class JoinedCall:
             token=first.token,
             index=first.order,
             began_ms=first.began_ms,
+            text=first.result_text,
             joined=self,
         )
 
@@ -411,7 +412,7 @@ def _report(link: ParentLink, sets: Mapping[Path, Stored], *clauses: Clause) -> 
     )
 
 
-def report_full(link: ParentLink, record: JoinRecord) -> SideItemUpdate:
+def report_full(run_id: str, segment: int, record: JoinRecord) -> SideItemUpdate:
     """Return the write that records in the root that a join record is full.
 
     With its failures: the last child to end may be the one that the call does not tolerate. Nothing
@@ -422,27 +423,18 @@ def report_full(link: ParentLink, record: JoinRecord) -> SideItemUpdate:
     sets: dict[Path, Stored] = {("sh", number): record.succeeded}
     if record.failed:
         sets["fa", number] = record.failed
-    return _report_to_root(link, sets)
+    return SideItemUpdate(key=root_key(run_id, segment, record.key), sets=sets)
 
 
-def report_failures(link: ParentLink, record: JoinRecord) -> SideItemUpdate:
+def report_failures(run_id: str, segment: int, record: JoinRecord) -> SideItemUpdate:
     """Return the write that records in the root how many children of a record ended badly.
 
     A late copy with a lower number is refused.
     """
     entry = ("fa", str(record.number))
     fewer = either(Lacks(entry), Compares(entry, "<", record.failed))
-    return _report_to_root(link, {entry: record.failed}, fewer)
-
-
-def _report_to_root(
-    link: ParentLink, sets: Mapping[Path, Stored], *clauses: Clause
-) -> SideItemUpdate:
-    return SideItemUpdate(
-        key=root_key(link.run_id, link.segment, link.join_key),
-        expect=clauses,
-        sets=sets,
-    )
+    root = root_key(run_id, segment, record.key)
+    return SideItemUpdate(key=root, expect=(fewer,), sets={entry: record.failed})
 
 
 def require_rounds(scope: Scope, record: JoinRecord, rounds: Mapping[int, int]) -> SideItemUpdate:

@@ -1,8 +1,8 @@
 """The writes by which members join an open batch, and by which it is closed.
 
-A member is *reserved* first, then its job is put, then the member is *confirmed*. A close states the
-total in the root, then *seals* each join record: with the right number of members, all confirmed. A
-child's end and the seal write the same item, so the later one finds the record full.
+A member is *reserved* first, then its job is put, then the member is *confirmed*. A close states
+the total in the root, then *seals* each join record: with the right number of members, all
+confirmed. A child's end and the seal write the same item, so the later one finds the record full.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ that submitted children is one `Record` here.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -226,6 +227,7 @@ class Journal:
         self._all: dict[tuple[RecordKind, str], Record] = {}
         self._visited: set[tuple[RecordKind, str]] = set()
         self._newest_visited: dict[str, tuple[int, int]] = {}
+        self._newest: dict[tuple[str, int], int] = defaultdict(int)
         self.size_bytes = 0
         for record in records:
             self._add(record)
@@ -281,6 +283,14 @@ class Journal:
             for key, record in self._all.items()
         )
 
+    def is_followed(self, joined: JoinedCall) -> bool:
+        """Whether the invocation that put the last children of a call recorded a later call.
+
+        Calls of a branch come one after the other, so all of those children were put.
+        """
+        last = joined.records[-1]
+        return self._newest[branch_of(last.path), last.token] > last.order
+
     def children(self) -> list[JoinedCall]:
         """Return the calls in force that submitted children."""
         found = (record.joined for record in self._all.values() if self._counts(record))
@@ -321,6 +331,8 @@ class Journal:
         before = self._all.get(key)
         self.size_bytes += record.size_bytes - (before.size_bytes if before else 0)
         self._all[key] = record
+        of_branch = (branch_of(record.path), record.token)
+        self._newest[of_branch] = max(self._newest[of_branch], record.index)
         if record.kind is RecordKind.CHANGE:
             self._changes[record.path] = record
             return

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from hourhand.domain.ids import content_hash, short_digest
 
@@ -68,6 +70,18 @@ class ParentToFind:
     child_created_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class ChildSpec:
+    """A child as a submission states it: the fields of ``POST /jobs``.
+
+    ``reads_results``: its payload names results of other children of the run, which its worker
+    reads.
+    """
+
+    fields: Mapping[str, Any]
+    reads_results: bool = False
+
+
 def join_key(path: str, reset_round: int, created_ms: int) -> str:
     """Return the key of the children of one call.
 
@@ -80,6 +94,17 @@ def join_key(path: str, reset_round: int, created_ms: int) -> str:
 def child_id(run_id: str, segment: int, key: str, index: int) -> str:
     """Return the one id of a child: a repeated submission meets the job that exists."""
     return "c." + content_hash("child", run_id, str(segment), key, str(index))
+
+
+STORED = "$stored"
+
+
+def stored_result(key: str, total: int, *, is_list: bool) -> dict[str, Any]:
+    """Return what stands in a payload for a large result of other children of the same run.
+
+    ``key``: the join key of their call. ``is_list``: the results of a map, or that of one child.
+    """
+    return {STORED: {"key": key, "total": total, "is_list": is_list}}
 
 
 def midnight_after(instant: datetime) -> datetime:

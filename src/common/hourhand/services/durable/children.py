@@ -24,6 +24,7 @@ from hourhand.domain.jobs.job import ErrorInfo, EventKind, Job, JobStatus
 from hourhand.domain.jobs.parents import (
     PARENT_ENDED,
     RUN,
+    ChildSpec,
     ParentLink,
     cancel_reason,
     cancelled_in_round,
@@ -50,19 +51,17 @@ READ_TOGETHER = 100
 MAX_LOST_RACES = 10
 """How often a child may change between the read and the write."""
 
-MAX_CANCELLED = 1_000
-"""Children that are cancelled at a time; the sweep continues with the others."""
-
-ChildSpec: TypeAlias = Mapping[str, Any]
-"""A child as a submission states it: the fields of ``POST /jobs``."""
-
-ParseSubmission: TypeAlias = Callable[[ChildSpec], "JobSubmission"]
+ParseSubmission: TypeAlias = Callable[[Mapping[str, Any]], "JobSubmission"]
 """Reads a submission. Raises `InvalidInput`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Children:
-    """The child jobs of runs. Each is a job of its own: what is done here may be done twice."""
+    """The child jobs of runs. Each is a job of its own: what is done here may be done twice.
+
+    ``cancelled_together``: how many children of a run that ended are cancelled at a time. The sweep
+    continues with the others.
+    """
 
     jobs: JobStore
     side_items: SideItemStore
@@ -72,6 +71,7 @@ class Children:
     drafts: Drafts
     clock: Clock
     parse: ParseSubmission
+    cancelled_together: int
 
     def put(self, children: Sequence[Job]) -> None:
         """Put children, each if it is absent. Raises `Unavailable`."""
@@ -84,7 +84,7 @@ class Children:
 
         Raises `InvalidInput`, `NoKeyedLimit`, `TooLarge` and `Unavailable`.
         """
-        request = self.parse(spec if run.tenant is None else {"tenant": run.tenant, **spec})
+        request = self.parse({"tenant": run.tenant, **spec.fields})
         handler = require_handler(self.drafts.handlers, request.handler)
         if handler.unique is not None or handler.debounce is not None:
             message = f"{handler.name} is unique or debounced, so it cannot be that of a child"
@@ -92,7 +92,9 @@ class Children:
         job_id = child_id(link.run_id, link.segment, link.join_key, link.index)
         now = self.clock.now()
         draft = self.drafts.draft(request, handler, job_id, now, RUN, run.trace_id)
-        return replace(build_job(request, draft), parent=link)
+        return replace(
+            build_job(request, draft), parent=replace(link, reads_results=spec.reads_results)
+        )
 
     def read(self, job_ids: Sequence[str]) -> dict[str, Job]:
         """Read children, those that exist. Raises `WrittenByNewer` and `Unavailable`."""
@@ -109,6 +111,11 @@ class Children:
         if text is None:
             raise RunEnds("JournalExpired", f"The result of the child {job.id} is gone.")
         return text
+
+    def result_or_null(self, job: Job | None) -> str:
+        """Return the result of a child, null if it did not succeed. Raises `RunEnds`."""
+        is_success = job is not None and job.status is JobStatus.SUCCEEDED
+        return self.result_text(job) if job is not None and is_success else "null"
 
     def redrive(self, job: Job) -> None:
         """Redrive a child that ended badly, unless that was done. Raises `RunEnds`."""
@@ -135,7 +142,7 @@ class Children:
 
         Returns whether none is left that was not asked to stop. Raises `Unavailable`.
         """
-        left = MAX_CANCELLED
+        left = self.cancelled_together
         reason = cancel_reason(PARENT_ENDED, run.round)
         for joined in self.calls_of(run):
             if joined.call.is_abandoned:
@@ -207,10 +214,9 @@ def was_cancelled_before(job: Job, round_: int) -> bool:
     for event in reversed(job.history):
         if event.kind is EventKind.REDRIVEN:
             break
-        if event.kind in {EventKind.CANCELLED, EventKind.CANCEL_REQUESTED}:
-            by_run = cancelled_in_round(event.reason)
-            if by_run is not None:
-                return by_run < round_
+        found = cancelled_in_round(event.reason)
+        if found is not None:
+            return found < round_
     return False
 
 

@@ -42,7 +42,7 @@ from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.side_items import Stored
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.ports.durable_run import ReversedRun
-from hourhand.services.durable.run_children import RunChildren
+from hourhand.services.durable.run_decisions import RunDecisions
 
 MAX_REWRITES = 5
 """How often a record may change between our read and our write before the call gives up."""
@@ -55,7 +55,7 @@ INTERRUPTED = ErrorInfo(
 
 
 @dataclass(slots=True)
-class Invocation(RunChildren):
+class Invocation(RunDecisions):
     """Implements the port `DurableRun` over the side items of the run's job."""
 
     # --- steps ---

@@ -12,8 +12,10 @@ from hourhand.domain.durable.reversals import compensation_id
 from hourhand.domain.durable.signals import mark_consumed
 from hourhand.domain.durable.writes import put_reset
 from hourhand.domain.errors import Compensated, FieldError, InvalidInput, NotFound, WrongState
+from hourhand.domain.graphs.decisions import downstream
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.ports.handler_directory import HandlerDirectory
+from hourhand.services.durable.recorded_graphs import recorded_graph
 from hourhand.services.durable.runs import DurableRuns
 from hourhand.services.durable.signals import require_durable, scope_at
 from hourhand.services.jobs.operations import OperationsService
@@ -24,10 +26,11 @@ MAX_RESETS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class RedrivePlan:
-    """Which recorded calls count as absent after a redrive, and which stay."""
+    """Which recorded calls, or which nodes of a graph, count as absent after a redrive."""
 
     reset: tuple[str, ...]
     kept: tuple[str, ...]
+    is_graph: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +51,14 @@ class RunRedrives:
     def redrive_from(self, job_id: str, paths: Sequence[str], *, actor: str) -> Job:
         """Run the calls at these paths again, with all below a branch or a map of that name.
 
+        Of a graph, the nodes of these names, and all nodes after them.
+
         It works on any run that ended, also on one that succeeded. Raises as `plan`, and
         `Unavailable`.
         """
         job = self._require_ended(job_id)
-        self._plan(job, paths)
+        plan = self._plan(job, paths)
+        paths = plan.reset if plan.is_graph else paths
         resets = {**self.runs.resets(job), **dict.fromkeys(paths, job.round + 1)}
         if len(resets) > MAX_RESETS:
             raise _invalid("from", f"would reset more than {MAX_RESETS:,} paths of this run")
@@ -118,7 +124,14 @@ class RunRedrives:
             records = self.runs.read(job)
         except RunEnds as ends:
             raise WrongState(ends.error.message) from None
-        names = sorted({record.path for record in records if record.kind is not RecordKind.CHANGE})
+        graph = recorded_graph(self.runs, job, records)
+        if graph is not None:
+            # Also nodes without a record: they were skipped, and may run now.
+            reset = downstream(graph, paths)
+            kept = tuple(name for name in graph.names if name not in set(reset))
+            return RedrivePlan(reset, kept, is_graph=True)
+        no_calls = {RecordKind.CHANGE, RecordKind.DECISIONS}
+        names = sorted({record.path for record in records if record.kind not in no_calls})
         unknown = [path for path in paths if not any(is_below(name, path) for name in names)]
         if unknown:
             raise _invalid("from", f"names {unknown[0]!r}, and the run has no call of this path")

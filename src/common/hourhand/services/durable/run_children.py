@@ -14,12 +14,15 @@ from hourhand.domain.durable.joins import (
     put_join,
     put_root,
     require_rounds,
+    root_key,
+    root_of,
 )
 from hourhand.domain.durable.records import CHILDREN, RecordKind, RecordOutcome, error_text
 from hourhand.domain.durable.writes import wait_allowed
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.parents import (
     NOT_NEEDED,
+    ChildSpec,
     ParentLink,
     cancel_reason,
     child_id,
@@ -31,7 +34,6 @@ from hourhand.domain.times import to_ms
 from hourhand.services.durable.children import (
     READ_TOGETHER,
     Children,
-    ChildSpec,
     failure_of,
     needs_cancel,
     open_children,
@@ -152,9 +154,11 @@ class RunChildren(RunWaits):
                 joined = joined.with_record(self._require_rounds(record))
             self.journal.put(joined.as_record())
             self._redrive_required(joined)
-        # A record of this invocation has its children: it was left only behind their puts.
-        older = [one for one in joined.last_group if one.token != self.scope.token]
-        places = open_children(self.job, joined, older)
+        # An invocation goes on behind the puts of a group: its next record says that they are done.
+        group = joined.last_group
+        if group[-1].token == self.scope.token or self.journal.is_followed(joined):
+            return joined
+        places = open_children(self.job, joined, group)
         found = self._children.read(list(places))
         missing = [
             self._build(joined.key, joined.call, record.first_index + position, spec_of)
@@ -235,6 +239,19 @@ class RunChildren(RunWaits):
     def joined(self, path: str) -> JoinedCall:
         """Return how far the children of a call are."""
         return self._require_joined(path)
+
+    def find_joined(self, path: str) -> JoinedCall | None:
+        """Return how far a call is, in a run that may not have made it yet."""
+        record = self._find(RecordKind.CHILD, path)
+        return None if record is None else record.joined
+
+    def members_total(self, path: str) -> int | None:
+        """Return how many members a batch has that was open; ``None`` while it is open."""
+        item = self.ports.side_items.read_item(
+            root_key(self.run_id, self.segment, self._key_of(path))
+        )
+        root = None if item is None else root_of(item)
+        return None if root is None or root.is_open else root.total
 
     def live_children(self) -> int:
         """Return how many attached children of the run have not ended."""

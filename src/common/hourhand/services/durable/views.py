@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from hourhand.domain.durable.calls import RunEnds
+from hourhand.domain.durable.joins import JoinedCall
 from hourhand.domain.durable.records import (
     KIND_NAMES,
     SIGNAL,
@@ -19,6 +20,7 @@ from hourhand.domain.durable.records import (
 from hourhand.domain.errors import NotFound, WrongState
 from hourhand.domain.ids import content_hash
 from hourhand.domain.jobs.job import ErrorInfo, Job
+from hourhand.domain.jobs.parents import child_id
 from hourhand.domain.jobs.pauses import parked_for
 from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.times import from_ms, to_ms
@@ -42,7 +44,11 @@ _TIMED_OUT = ErrorInfo(type="SignalTimeout", message="No signal came in time.", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepView:
-    """A recorded call. ``result_text`` absent: none is shown."""
+    """A recorded call. ``result_text`` absent: none is shown.
+
+    ``job_id``: of a call that submitted one child. ``of``: how many children it has, and how many
+    of them succeeded and failed.
+    """
 
     path: str
     kind: str
@@ -56,6 +62,8 @@ class StepView:
     error: ErrorInfo | None = None
     is_private: bool = False
     is_compensated: bool = False
+    job_id: str | None = None
+    of: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +98,7 @@ class RunViews:
         job = self._require(job_id)
         now = self.runs.ports.clock.now()
         records = self._records(job)
-        steps = [_step(record, now) for record in records] + _awaited(job, records)
+        steps = [_step(job, record, now) for record in records] + _awaited(job, records)
         summary = Counter(step.status for step in steps)
         start = _start(job_id, "steps", cursor)
         page = tuple(steps[start : start + limit])
@@ -121,10 +129,13 @@ class RunViews:
             records = self.runs.read(job)
         except RunEnds as ends:
             raise WrongState(ends.error.message) from None
-        return sorted(records, key=lambda record: record.order)
+        calls = (record for record in records if record.kind is not RecordKind.DECISIONS)
+        return sorted(calls, key=lambda record: record.order)
 
 
-def _step(record: Record, now: datetime) -> StepView:
+def _step(job: Job, record: Record, now: datetime) -> StepView:
+    if record.joined is not None:
+        return _children(job, record, record.joined)
     status = _STATUSES[record.outcome]
     if sleeps(record) and (record.until_ms or 0) <= to_ms(now):
         status = "succeeded"
@@ -148,6 +159,26 @@ def _step(record: Record, now: datetime) -> StepView:
         error=error,
         is_private=record.is_private,
         is_compensated=record.is_compensated,
+    )
+
+
+def _children(run: Job, record: Record, joined: JoinedCall) -> StepView:
+    """Return a call that submitted children. It succeeded if no more failed than it tolerates."""
+    tolerate = joined.call.tolerate if joined.call.is_map else 0
+    has_failed = tolerate is not None and joined.failed > tolerate
+    waits = "failed" if has_failed else "waiting"
+    return StepView(
+        path=record.path,
+        kind="map" if joined.call.is_map else KIND_NAMES[record.kind],
+        status="succeeded" if joined.is_over and not has_failed else waits,
+        started_at=_time(record.began_ms),
+        result_text=joined.records[0].result_text,
+        job_id=None if joined.call.is_map else child_id(run.id, run.segment, joined.key, 0),
+        of={
+            "total": max(joined.call.total, joined.submitted),
+            "succeeded": joined.succeeded,
+            "failed": joined.failed,
+        },
     )
 
 

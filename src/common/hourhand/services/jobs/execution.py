@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
+from hourhand.domain.durable.calls import RunEnds
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.history import attempts_of, last_error
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobMessage, JobStatus, OnLost, Outcome
@@ -138,7 +139,8 @@ class ExecutionService:
     slots back that the generation of a message had, for a worker that died may have left them.
     ``hold_rates``: keeps the rate limits of a job from starting others before a time.
     ``run_timeout``: how long a run of a durable handler may take; ``None`` for any other handler.
-    ``has_rate``: whether a rate limit counts each start of a job.
+    ``has_rate``: whether a rate limit counts each start of a job. ``read_results``: replaces what
+    stands in a payload for results of other jobs of the same graph; it raises `RunEnds`.
     """
 
     tools: AttemptTools
@@ -148,6 +150,7 @@ class ExecutionService:
     hold_rates: Callable[[Job, datetime], None] | None = None
     run_timeout: Callable[[str], timedelta | None] | None = None
     has_rate: Callable[[Job], bool] | None = None
+    read_results: Callable[[Job, str], str] | None = None
     _running: dict[str, RunningAttempt] = field(default_factory=dict, init=False)
 
     def handle(
@@ -400,6 +403,11 @@ class ExecutionService:
         payload_text = self.tools.contents.read(job.id, job.payload)
         if payload_text is None:
             return _payload_is_gone(job)
+        if job.parent is not None and job.parent.reads_results and self.read_results is not None:
+            try:
+                payload_text = self.read_results(job, payload_text)
+            except RunEnds as ends:
+                return Finished(outcome=Outcome.FAILED, error=ends.error)
         # Read before the key is taken: an attempt that ends here blocks no other.
         last = self._last_error(job)
         check = self.tools.keys.begin(job, payload_text)

@@ -21,7 +21,7 @@ from hourhand.domain.errors import (
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.limits.debounce import Debounce, Mode
 from hourhand.ports.clock import Clock
-from hourhand.ports.handler_directory import HandlerDirectory
+from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
 from hourhand.ports.job_store import Applied, JobStore, WriteResult
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.telemetry import Telemetry
@@ -74,9 +74,14 @@ class SubmissionService:
     unique_jobs: UniqueJobs
 
     def submit(
-        self, request: JobSubmission, *, actor: str, trace_id: str | None = None
+        self,
+        request: JobSubmission,
+        *,
+        actor: str,
+        trace_id: str | None = None,
+        built_in: HandlerInfo | None = None,
     ) -> Submitted:
-        """Accept one job.
+        """Accept one job. ``built_in``: its handler, if that is one of Hourhand's.
 
         Raises `InvalidInput` for an unknown handler, impossible times or a payload that the
         handler cannot take, `NoKeyedLimit`, `IdempotencyConflict`
@@ -85,7 +90,7 @@ class SubmissionService:
         """
         if self._has_key(request):
             return self._submit_by_key(request, actor, trace_id)
-        prepared = self._prepare(request, actor, trace_id)
+        prepared = self._prepare(request, actor, trace_id, built_in)
         if isinstance(prepared, Submitted):
             return prepared
         return self._submitted(prepared, self.due.put(prepared.job, actor), actor)
@@ -202,12 +207,16 @@ class SubmissionService:
         return timed, UniqueKey(debounce.unique, digest, replaces)
 
     def _prepare(
-        self, request: JobSubmission | HourhandError, actor: str, trace_id: str | None
+        self,
+        request: JobSubmission | HourhandError,
+        actor: str,
+        trace_id: str | None,
+        built_in: HandlerInfo | None = None,
     ) -> _Prepared | Submitted:
         """Return the job that is to be put, or what an earlier submission made of it."""
         if isinstance(request, HourhandError):
             raise request
-        handler = require_handler(self.handlers, request.handler)
+        handler = built_in or require_handler(self.handlers, request.handler)
         now = self.clock.now()
         job_id = self._job_id(request, now)
         if has_callers_name(request) and not fits_inline(request.payload_text):

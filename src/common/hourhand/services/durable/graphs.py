@@ -1,0 +1,213 @@
+"""Graphs, as callers submit, see and rerun them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hourhand.domain.durable.built_in import GRAPH
+from hourhand.domain.durable.calls import RunEnds
+from hourhand.domain.durable.decisions import RUNS, decisions_in_force
+from hourhand.domain.durable.joins import JoinedCall
+from hourhand.domain.durable.records import Journal, RecordKind
+from hourhand.domain.errors import FieldError, InvalidInput, NotFound, WrongState
+from hourhand.domain.graphs.definition import GraphDefinition, Node
+from hourhand.domain.graphs.parsing import parse_graph
+from hourhand.domain.graphs.rules import Decision
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.parents import child_id
+from hourhand.ports.handler_directory import BUILT_IN_HANDLERS
+from hourhand.services.durable.children import READ_TOGETHER
+from hourhand.services.durable.recorded_graphs import recorded_graph
+from hourhand.services.durable.redrives import RedrivePlan, RunRedrives
+from hourhand.services.durable.runs import DurableRuns
+from hourhand.services.jobs.drafts import require_handler
+from hourhand.services.jobs.payload_store import PayloadStore
+from hourhand.services.jobs.submission import SubmissionService, Submitted
+
+if TYPE_CHECKING:
+    from hourhand.api.requests import JobSubmission
+
+WAITING, SKIPPED = "WAITING", "SKIPPED"
+"""The states of a node that has no job."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeView:
+    """A node: the status of its job, or why it has none.
+
+    ``reason``: why it was skipped. ``job``: of a node that is one job. ``total``, ``succeeded``,
+    ``failed``: of a map.
+    """
+
+    node: Node
+    status: str
+    reason: str | None = None
+    job_id: str | None = None
+    job: Job | None = None
+    total: int | None = None
+    succeeded: int | None = None
+    failed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GraphView:
+    """A graph and its nodes, by name."""
+
+    job: Job
+    nodes: Mapping[str, NodeView]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphService:
+    """Submits graphs, reads them and reruns parts. A graph is a durable run."""
+
+    submission: SubmissionService
+    runs: DurableRuns
+    redrives: RunRedrives
+    contents: PayloadStore
+
+    def submit(
+        self,
+        request: JobSubmission,
+        definition: GraphDefinition,
+        *,
+        actor: str,
+        trace_id: str | None = None,
+    ) -> Submitted:
+        """Accept a graph: ``request`` is that of its job, whose payload is the definition.
+
+        Raises `InvalidInput` for a node whose handler is not registered, and as
+        `SubmissionService.submit`.
+        """
+        problems = []
+        for node in definition.nodes.values():
+            if node.map is not None and not node.map.over:
+                # A map over nothing calls no handler; an empty `group` is one.
+                continue
+            try:
+                require_handler(self.submission.handlers, node.handler)
+            except InvalidInput as error:
+                place = "handler" if node.map is None else "map.handler"
+                message = error.errors[0].message
+                problems.append(FieldError(f"nodes.{node.name}.{place}", message))
+        if problems:
+            raise InvalidInput("The graph is invalid.", errors=tuple(problems))
+        built_in = BUILT_IN_HANDLERS[GRAPH]
+        return self.submission.submit(request, actor=actor, trace_id=trace_id, built_in=built_in)
+
+    def show(self, graph_id: str) -> GraphView:
+        """Return a graph with the state of each node. Raises `NotFound` and `Unavailable`."""
+        return self.view(self._require_job(graph_id))
+
+    def view(self, job: Job) -> GraphView:
+        """Return the graph that a job is. Raises `NotFound` for any other job, `Unavailable`."""
+        try:
+            records = self.runs.read(job)
+        except RunEnds as ends:
+            raise WrongState(ends.error.message) from None
+        definition = recorded_graph(self.runs, job, records) or self._submitted(job)
+        if definition is None:
+            raise NotFound(f"Job {job.id} is no graph, or it is one that has not begun.")
+        journal = Journal(records, round_=job.round, resets=self.runs.resets(job))
+        record = journal.stored(RecordKind.DECISIONS, "")
+        names = definition.names
+        decided = {} if record is None else decisions_in_force(record, names, journal)
+        calls = {name: journal.find(name) for name in names}
+        joined = {n: call.joined for n, call in calls.items() if call is not None and call.joined}
+        jobs = self._jobs_of(job, definition, joined)
+        return GraphView(
+            job,
+            {
+                name: _node_view(
+                    definition.nodes[name],
+                    decided.get(name),
+                    joined.get(name),
+                    is_recorded=calls[name] is not None,
+                    job=jobs.get(name),
+                )
+                for name in names
+            },
+        )
+
+    def plan_rerun(self, graph_id: str, names: Sequence[str]) -> RedrivePlan:
+        """Return which nodes a rerun from these nodes would run again; writes nothing.
+
+        Raises `NotFound`, `WrongState` for a graph that has not ended, `InvalidInput` for a node
+        that does not exist, `Unavailable`.
+        """
+        self._require_job(graph_id)
+        return self._require_graph(self.redrives.plan(graph_id, names), graph_id)
+
+    def rerun(self, graph_id: str, names: Sequence[str], *, actor: str) -> tuple[RedrivePlan, Job]:
+        """Run these nodes and all nodes after them again. Raises as `plan_rerun`."""
+        plan = self.plan_rerun(graph_id, names)
+        return plan, self.redrives.redrive_from(graph_id, names, actor=actor)
+
+    def _require_graph(self, plan: RedrivePlan, graph_id: str) -> RedrivePlan:
+        if not plan.is_graph:
+            raise NotFound(f"Job {graph_id} is no graph.")
+        return plan
+
+    def _require_job(self, graph_id: str) -> Job:
+        job = self.runs.ports.jobs.get(graph_id)
+        if job is None:
+            raise NotFound(f"There is no graph {graph_id}.")
+        return job
+
+    def _submitted(self, job: Job) -> GraphDefinition | None:
+        """Return the definition that was submitted, of a graph that has not begun."""
+        if job.handler != GRAPH:
+            return None
+        text = self.contents.read(job.id, job.payload)
+        return None if text is None else parse_graph(json.loads(text))
+
+    def _jobs_of(
+        self, graph: Job, definition: GraphDefinition, joined: Mapping[str, JoinedCall]
+    ) -> dict[str, Job]:
+        """Return the job of each node that is one job and was submitted."""
+        ids = {
+            child_id(graph.id, graph.segment, call.key, 0): name
+            for name, call in joined.items()
+            if definition.nodes[name].map is None
+        }
+        found: dict[str, Job] = {}
+        listed = list(ids)
+        for start in range(0, len(listed), READ_TOGETHER):
+            page = self.runs.ports.jobs.get_many(listed[start : start + READ_TOGETHER])
+            found |= {ids[job_id]: job for job_id, job in page.items()}
+        return found
+
+
+def _node_view(
+    node: Node,
+    decision: str | None,
+    joined: JoinedCall | None,
+    *,
+    is_recorded: bool,
+    job: Job | None,
+) -> NodeView:
+    if decision is not None and decision != RUNS:
+        return NodeView(node=node, status=SKIPPED, reason=Decision(decision).reason)
+    if node.map is not None and joined is not None:
+        return NodeView(
+            node=node,
+            status=_map_status(joined),
+            total=joined.call.total,
+            succeeded=joined.succeeded,
+            failed=joined.failed,
+        )
+    if node.map is not None and is_recorded:
+        return NodeView(node=node, status="SUCCEEDED", total=0, succeeded=0, failed=0)
+    if job is None:
+        return NodeView(node=node, status=WAITING)
+    return NodeView(node=node, status=job.status.value, job_id=job.id, job=job)
+
+
+def _map_status(joined: JoinedCall) -> str:
+    call = joined.call
+    if call.tolerate is not None and joined.failed > call.tolerate:
+        return "DEAD"
+    return "SUCCEEDED" if joined.is_over else "RUNNING"

@@ -1,0 +1,193 @@
+"""Graphs and batches in the double of an installation, by the services that the API calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hourhand import Graph, Retry, job, result
+from hourhand.api.requests import JobSubmission
+from hourhand.domain.durable.built_in import BATCH, GRAPH
+from hourhand.domain.graphs.parsing import parse_graph
+from hourhand.handlers import JobContext, Registry
+from hourhand.memory import START
+from hourhand.testing import FakeHourhand
+
+HANDLERS = Registry()
+CALLS: list[Any] = []
+FAILING: set[Any] = set()
+
+
+@job("note", registry=HANDLERS, retry=Retry(max_attempts=1))
+def note(_ctx: JobContext, payload: Any) -> Any:
+    CALLS.append(payload)
+    name = payload["name"] if isinstance(payload, dict) else payload
+    if name in FAILING:
+        raise ValueError(f"{name} is broken")
+    return payload
+
+
+ETL = Graph("etl", registry=HANDLERS)
+ETL.job("extract", note, {"name": "extract", "rows": [1, 2, 3]})
+ETL.map("load", [1, 2, 3], note, after=["extract"])
+ETL.job("report", note, {"name": "report", "loaded": result("load")}, after=["load"])
+
+
+@pytest.fixture
+def jobs() -> Iterator[FakeHourhand]:
+    CALLS.clear()
+    FAILING.clear()
+    with FakeHourhand(start=START, handlers=HANDLERS) as double:
+        yield double
+
+
+def services(jobs: FakeHourhand) -> Any:
+    return jobs._time.installation.app.__closure__[0].cell_contents  # type: ignore[index]
+
+
+def submit_graph(jobs: FakeHourhand, nodes: dict[str, Any]) -> str:
+    definition = parse_graph({"nodes": nodes})
+    request = JobSubmission.parse({"handler": GRAPH, "payload": definition.as_json()})
+    graph = services(jobs).graphs.submit(request, definition, actor="caller")
+    jobs.run_due()
+    return graph.job.id
+
+
+def states(jobs: FakeHourhand, graph_id: str) -> dict[str, str]:
+    return {n: v.status for n, v in services(jobs).graphs.show(graph_id).nodes.items()}
+
+
+def named(name: str, after: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
+    return {"handler": "note", "payload": {"name": name, **more}, "after": list(after)}
+
+
+DIAMOND = {
+    "a": named("a"),
+    "b": named("b", ("a",)),
+    "c": named("c", ("a",)),
+    "d": named("d", ("b", "c"), b={"$result": "b"}),
+}
+
+
+def test_a_diamond_runs_in_order_and_passes_results(jobs: FakeHourhand) -> None:
+    graph = submit_graph(jobs, DIAMOND)
+    assert jobs.get(graph).status == "SUCCEEDED", jobs.get(graph).error
+    assert states(jobs, graph) == dict.fromkeys("abcd", "SUCCEEDED")
+    assert [call["name"] for call in CALLS][0] == "a"
+    assert CALLS[-1] == {"name": "d", "b": {"name": "b"}}
+
+
+def test_a_failure_skips_what_follows_and_a_rerun_repairs(jobs: FakeHourhand) -> None:
+    FAILING.add("b")
+    graph = submit_graph(jobs, DIAMOND)
+    assert jobs.get(graph).status == "DEAD"
+    assert states(jobs, graph) == {"a": "SUCCEEDED", "b": "DEAD", "c": "SUCCEEDED", "d": "SKIPPED"}
+    FAILING.clear()
+    CALLS.clear()
+    plan, _ = services(jobs).graphs.rerun(graph, ["b"], actor="caller")
+    assert (plan.reset, plan.kept) == (("b", "d"), ("a", "c"))
+    jobs.run_due()
+    assert jobs.get(graph).status == "SUCCEEDED", jobs.get(graph).error
+    assert [call["name"] for call in CALLS] == ["b", "d"]
+
+
+def test_a_plain_redrive_repairs_a_graph_too(jobs: FakeHourhand) -> None:
+    FAILING.add("b")
+    graph = submit_graph(jobs, DIAMOND)
+    FAILING.clear()
+    CALLS.clear()
+    jobs.client.redrive(graph)
+    jobs.run_due()
+    assert jobs.get(graph).status == "SUCCEEDED", jobs.get(graph).error
+    assert [call["name"] for call in CALLS] == ["b", "d"]
+
+
+def test_a_registered_graph_is_a_handler(jobs: FakeHourhand) -> None:
+    graph = jobs.client.submit("etl").id
+    jobs.run_due()
+    assert jobs.get(graph).status == "SUCCEEDED", jobs.get(graph).error
+    assert CALLS[-1] == {"name": "report", "loaded": [1, 2, 3]}
+    assert states(jobs, graph) == dict.fromkeys(("extract", "load", "report"), "SUCCEEDED")
+
+
+def test_a_large_result_is_read_by_its_reader(jobs: FakeHourhand) -> None:
+    nodes = {
+        "big": {"handler": "note", "payload": {"name": "big", "text": "x" * 10_000}},
+        "reader": named("reader", ("big",), big={"$result": "big"}),
+    }
+    graph = submit_graph(jobs, nodes)
+    assert jobs.get(graph).status == "SUCCEEDED", jobs.get(graph).error
+    assert CALLS[-1]["big"]["text"] == "x" * 10_000
+
+
+def submit_batch(double: FakeHourhand, *, is_open: bool = False, **payload: Any) -> str:
+    request = JobSubmission.parse({"handler": BATCH, "payload": {"open": is_open, **payload}})
+    batch = services(double).batches.submit(request, is_open=is_open, actor="caller")
+    double.run_due()
+    return batch.job.id
+
+
+def member(name: Any) -> dict[str, Any]:
+    return {"handler": "note", "payload": name}
+
+
+CALLBACKS = {
+    "on_success": member("success"),
+    "on_complete": member("complete"),
+    "on_failure": member("failure"),
+}
+
+
+def test_a_batch_runs_its_callbacks(jobs: FakeHourhand) -> None:
+    batch = submit_batch(jobs, jobs=[member(n) for n in range(5)], **CALLBACKS)
+    view = services(jobs).batches.show(batch)
+    assert (view.status, view.total, view.succeeded, view.failed) == ("succeeded", 5, 5, 0)
+    assert sorted(map(str, CALLS)) == sorted([*"01234", "complete", "success"])
+    assert view.callbacks["on_failure"] is None
+
+
+def test_an_empty_batch_runs_its_callbacks(jobs: FakeHourhand) -> None:
+    batch = submit_batch(jobs, jobs=[], **CALLBACKS)
+    assert services(jobs).batches.show(batch).status == "succeeded"
+    assert sorted(CALLS) == ["complete", "success"]
+
+
+def test_a_failed_member_fails_the_batch(jobs: FakeHourhand) -> None:
+    FAILING.add(3)
+    batch = submit_batch(jobs, jobs=[member(n) for n in range(5)], **CALLBACKS)
+    view = services(jobs).batches.show(batch)
+    assert (view.status, view.succeeded, view.failed) == ("failed", 4, 1)
+    assert sorted(map(str, CALLS)) == sorted([*"01234", "complete", "failure"])
+    FAILING.clear()
+    CALLS.clear()
+    jobs.client.redrive(batch)
+    jobs.run_due()
+    assert services(jobs).batches.show(batch).status == "succeeded"
+    assert sorted(map(str, CALLS)) == ["3", "success"]
+
+
+def test_an_open_batch_ends_once_it_is_closed(jobs: FakeHourhand) -> None:
+    batch = submit_batch(jobs, is_open=True, **CALLBACKS)
+    found = services(jobs).batches
+    assert found.show(batch).status == "open"
+    found.add(batch, 0, [member(n) for n in range(150)])
+    found.add(batch, 0, [member(n) for n in range(150)])
+    jobs.run_due()
+    assert (found.show(batch).total, found.show(batch).succeeded) == (150, 150)
+    assert jobs.get(batch).status == "PENDING"
+    found.close(batch, 150)
+    found.close(batch, None)
+    jobs.run_due()
+    assert found.show(batch).status == "succeeded", jobs.get(batch)
+    assert len(CALLS) == 152
+
+
+def test_an_open_batch_without_members_can_be_closed(jobs: FakeHourhand) -> None:
+    batch = submit_batch(jobs, is_open=True, **CALLBACKS)
+    services(jobs).batches.close(batch, None)
+    jobs.run_due()
+    assert services(jobs).batches.show(batch).status == "succeeded"
+    assert json.dumps(sorted(CALLS)) == '["complete", "success"]'
