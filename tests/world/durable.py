@@ -66,6 +66,7 @@ def _call(handler: Handler, context: Any, payload_text: str) -> Returned | Raise
         value = handler.function(context, *handler.arguments(payload_text))
         if inspect.isawaitable(value):
             value = asyncio.run(_awaited(value))
+        context.before_end()
         return Returned(result_text(value))
     except Suspended:
         return Returned("null", was_unwound=True)
