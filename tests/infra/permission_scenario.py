@@ -28,6 +28,7 @@ def play(cloud: RecordedCloud) -> None:
     paused_handlers(cloud)
     limited_handlers(cloud)
     durable_runs(cloud)
+    children(cloud)
     schedules_and_calendars(cloud)
     shards_in_batches(cloud)
     questions(cloud)
@@ -196,6 +197,22 @@ def durable_runs(cloud: RecordedCloud) -> None:
     assert ended == {"succeed": "SUCCEEDED", "fail": "DEAD"}
     reversals = cloud.api("GET", "/v1/jobs?handler=hourhand.compensation")["jobs"]
     assert [job["status"] for job in reversals] == ["SUCCEEDED"]
+
+
+def children(cloud: RecordedCloud) -> None:
+    """A run that waits for its children, and one that fails and cancels them."""
+    runs = {
+        end: submit(cloud, "fan-out", payload=payload) for end, payload in _ENDS_OF_FAN_OUTS.items()
+    }
+    for _ in range(3):
+        cloud.deliver()
+    assert {end: status_of(cloud, run) for end, run in runs.items()} == {
+        "SUCCEEDED": "SUCCEEDED",
+        "DEAD": "DEAD",
+    }
+
+
+_ENDS_OF_FAN_OUTS = {"SUCCEEDED": None, "DEAD": True}
 
 
 def schedules_and_calendars(cloud: RecordedCloud) -> None:

@@ -30,7 +30,7 @@ print(len(describe(default_registry)))
 
 def test_there_is_an_example_of_each_topic() -> None:
     topics = {"web_app", "unique_work", "long_work", "cancellation", "schedules", "bulk_import"}
-    topics |= {"testing", "async_handler", "s3_files"}
+    topics |= {"testing", "async_handler", "s3_files", "approval"}
 
     assert topics <= {path.stem for path in EXAMPLES}
     assert (FOLDER / "cdk_app" / "app.py").is_file()
