@@ -153,10 +153,16 @@ class Children:
                     return False
         return True
 
-    def prolong(self, run: Job, joined: JoinedCall, keep_until: datetime) -> None:
+    def prolong(
+        self,
+        run: Job,
+        joined: JoinedCall,
+        keep_until: datetime,
+        keep_lease: Callable[[], None],
+    ) -> None:
         """Keep the children of a call, and their results, as long as a redriven run needs them.
 
-        Raises `Unavailable`.
+        ``keep_lease``: called after each page of children. Raises `Unavailable`.
         """
         kept_until = midnight_after(keep_until)
         ids = [child_id(run.id, run.segment, joined.key, n) for n in range(joined.submitted)]
@@ -167,6 +173,7 @@ class Children:
                     self.jobs.extend_text(job.id, job.result.item, kept_until)
                 if job.status.is_final:
                     self.contents.mark_finished(job, kept_until)
+            keep_lease()
 
     def calls_of(self, run: Job) -> list[JoinedCall]:
         """Return the calls of a run's segment that submitted children."""
