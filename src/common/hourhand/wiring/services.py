@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hourhand.services.durable.children import Children
     from hourhand.services.durable.compensation import Compensations
     from hourhand.services.durable.completions import Completer
+    from hourhand.services.durable.members import MemberChecks
     from hourhand.services.durable.redrives import RunRedrives
     from hourhand.services.durable.runs import DurableRuns
     from hourhand.services.durable.signals import SignalService
@@ -136,16 +137,19 @@ class Wiring:
         *,
         pauses_schedules: bool = True,
         check_payload: PayloadCheck | None = None,
+        cancelled_together: int = 1_000,
     ) -> None:
         """``pauses_schedules`` is false in a worker, which may not write schedules.
 
-        ``check_payload`` judges what callers send, so only the API has one.
+        ``check_payload`` judges what callers send, so only the API has one. ``cancelled_together``:
+        see `hourhand.services.durable.children.Children`.
         """
         self.settings = settings
         self.adapters = adapters
         self.timings = settings.timings
         self._pauses_schedules = pauses_schedules
         self._check_payload = check_payload
+        self._cancelled_together = cancelled_together
 
     # --- jobs -----------------------------------------------------------------------------------
 
@@ -255,7 +259,15 @@ class Wiring:
             drafts=self.drafts,
             clock=self.adapters.clock,
             parse=_parse_submission,
+            cancelled_together=self._cancelled_together,
         )
+
+    @cached_property
+    def member_checks(self) -> MemberChecks:
+        from hourhand.api.requests import parse_member
+        from hourhand.services.durable.members import MemberChecks
+
+        return MemberChecks(self.drafts, self.adapters.clock, parse_member)
 
     def read_results(self, job: Job, payload_text: str) -> str:
         """Replace what stands for results. What does so is imported once a job needs it."""

@@ -13,9 +13,7 @@ from hourhand.domain.durable.joins import JoinedCall, JoinRecord, join_prefix, j
 from hourhand.domain.durable.records import MAX_RECORDS
 from hourhand.domain.errors import (
     Compensated,
-    FieldError,
     HourhandError,
-    InvalidInput,
     NotFound,
     WrongState,
 )
@@ -35,7 +33,8 @@ from hourhand.domain.times import to_ms
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import JobStore
 from hourhand.ports.side_item_store import SideItemStore
-from hourhand.services.jobs.drafts import Drafts, require_handler
+from hourhand.services.durable.members import require_child_handler
+from hourhand.services.jobs.drafts import Drafts
 from hourhand.services.jobs.due import DueJobs, make_transition
 from hourhand.services.jobs.new_job import build_job
 from hourhand.services.jobs.operations import OperationsService
@@ -48,16 +47,17 @@ if TYPE_CHECKING:
 READ_TOGETHER = 100
 """Children that are read at a time: the keys of one BatchGetItem."""
 
-MAX_CANCELLED = 1_000
-"""Children that are cancelled at a time; the sweep continues with the others."""
-
 ParseSubmission: TypeAlias = Callable[[Mapping[str, Any]], "JobSubmission"]
 """Reads a submission. Raises `InvalidInput`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Children:
-    """The child jobs of runs. Each is a job of its own: what is done here may be done twice."""
+    """The child jobs of runs. Each is a job of its own: what is done here may be done twice.
+
+    ``cancelled_together``: how many children of a run that ended are cancelled at a time. The sweep
+    continues with the others.
+    """
 
     jobs: JobStore
     side_items: SideItemStore
@@ -68,6 +68,7 @@ class Children:
     drafts: Drafts
     clock: Clock
     parse: ParseSubmission
+    cancelled_together: int
 
     def submit(self, run: Job, children: Sequence[tuple[ParentLink, ChildSpec]]) -> None:
         """Put children, each if it is absent. Raises `InvalidInput` and `Unavailable`."""
@@ -78,11 +79,10 @@ class Children:
 
     def _build(self, spec: ChildSpec, run: Job, link: ParentLink) -> Job:
         """Return the job of a child. It has the tenant of its run, unless it states one."""
-        request = self.parse({"tenant": run.tenant, **spec.fields})
-        handler = require_handler(self.drafts.handlers, request.handler)
-        if handler.unique is not None or handler.debounce is not None:
-            message = f"{handler.name} is unique or debounced, so it cannot be that of a child"
-            raise InvalidInput(f"The handler {message}.", errors=(FieldError("handler", message),))
+        # A field that is null is not given, the tenant included.
+        given = {name: value for name, value in spec.fields.items() if value is not None}
+        request = self.parse({"tenant": run.tenant, **given})
+        handler = require_child_handler(self.drafts.handlers, request.handler)
         job_id = child_id(link.run_id, link.segment, link.join_key, link.index)
         now = self.clock.now()
         draft = self.drafts.draft(request, handler, job_id, now, RUN, run.trace_id)
@@ -136,7 +136,7 @@ class Children:
 
         Returns whether none is left that was not asked to stop. Raises `Unavailable`.
         """
-        left = MAX_CANCELLED
+        left = self.cancelled_together
         reason = cancel_reason(PARENT_ENDED, run.round)
         for joined in self.calls_of(run):
             if joined.call.is_abandoned:
@@ -194,10 +194,13 @@ def was_cancelled_before(job: Job, round_: int) -> bool:
     """Whether an end of the run in an older round cancelled a child."""
     if job.status is not JobStatus.CANCELLED:
         return False
-    kinds = (EventKind.CANCELLED, EventKind.CANCEL_REQUESTED)
-    rounds = (cancelled_in_round(e.reason) for e in reversed(job.history) if e.kind in kinds)
-    newest = next((number for number in rounds if number is not None), None)
-    return newest is not None and newest < round_
+    for event in reversed(job.history):
+        if event.kind is EventKind.REDRIVEN:
+            break
+        found = cancelled_in_round(event.reason)
+        if found is not None:
+            return found < round_
+    return False
 
 
 def failure_of(job: Job | None) -> ErrorInfo:
