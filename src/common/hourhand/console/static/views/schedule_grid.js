@@ -10,6 +10,7 @@ import { usePolled } from "../lib/live.js";
 import { address, changeQuery } from "../lib/router.js";
 import { useStore } from "../lib/store.js";
 import { GraphRerun } from "./graph.js";
+import { layersOf } from "./graph_layout.js";
 import { tookWords } from "./graph_list.js";
 import { childWords, NODE_STATES, reasonWords } from "./graph_words.js";
 import { columnTime, shortTimeInZone } from "./schedule_words.js";
@@ -25,7 +26,7 @@ const ENDED = ["SUCCEEDED", "DEAD", "CANCELLED", "EXPIRED"];
 export function Grid({ schedule, query, asked }) {
   const number = RUNS.find((choice) => String(choice) === query.get("runs")) ?? DEFAULT_RUNS;
   const { data, error, isLoading, refresh } = usePolled(
-    (signal) => get(["schedules", schedule.id, "grid"], { query: { runs: number }, signal }),
+    (signal) => readGrid(schedule.id, number, signal),
     `grid of ${schedule.id}, ${number}, ${asked}`,
     { everyMilliseconds: useStore(aboutStore).endpoint ? DEPLOYED_MILLISECONDS : REFRESH_MILLISECONDS },
   );
@@ -40,18 +41,21 @@ export function Grid({ schedule, query, asked }) {
       <${ErrorState} error=${error} isInline onRetry=${refresh} />
       ${isLoading && !data && html`<${Loading} rows=${5} />`}
       ${runs?.length === 0 && html`<${EmptyState} title="No runs yet" icon="clock"><p>Each run appears here with the states of its nodes.</p><//>`}
-      ${runs?.length > 0 && html`<${Cells} schedule=${schedule} runs=${runs} query=${query} onChanged=${refresh} />`}
+      ${runs?.length > 0 && html`<${Cells} schedule=${schedule} runs=${runs} names=${data.names} query=${query} onChanged=${refresh} />`}
     </div>
   </section>`;
 }
 
-/** Return the names of the nodes of all runs: first those of the newest run, in its order. */
-function namesOf(runs) {
-  return [...new Set([...runs].reverse().flatMap(({ nodes }) => Object.keys(nodes)))];
+/** Read the runs, newest first, and the names of all nodes: those of the newest graph layer by layer, then those that only older ones have. */
+async function readGrid(scheduleId, number, signal) {
+  const { runs } = await get(["schedules", scheduleId, "grid"], { query: { runs: number }, signal });
+  const newest = runs.find(({ nodes }) => Object.keys(nodes).length > 0);
+  const graph = newest && await get(["graphs", newest.job_id], { signal });
+  const layers = graph ? [...layersOf(graph.nodes)].sort(([, one], [, other]) => one - other) : [];
+  return { runs, names: [...new Set([...layers.map(([name]) => name), ...runs.flatMap(({ nodes }) => Object.keys(nodes))])] };
 }
 
-function Cells({ schedule, runs, query, onChanged }) {
-  const names = namesOf(runs);
+function Cells({ schedule, runs, names, query, onChanged }) {
   const [run, name] = [runs.find(({ job_id: id }) => id === query.get("run")), query.get("node")];
   const node = run && name !== null && Object.hasOwn(run.nodes, name) ? run.nodes[name] : null;
   const timeOf = ({ occurrence, started_at: begun }) => shortTimeInZone(occurrence ?? begun, schedule.timezone);
