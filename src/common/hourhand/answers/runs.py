@@ -77,6 +77,9 @@ class JournalRecord(Answered):
     omitted: Annotated[bool, "The result is private, or too large for an answer."]
     compensates: bool
     children: Annotated[JournalChildren | None, "Of a call that submitted child jobs."]
+    names: Annotated[
+        Mapping[str, int] | None, "Of an `iterate`: how often its rows so far used each name."
+    ]
 
 
 class JournalPage(Answered):

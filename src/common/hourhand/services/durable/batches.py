@@ -268,10 +268,10 @@ class BatchService:
             for index in missing
         ]
         children = [
-            (link, ChildSpec(specs[index - first_index]))
+            self.children.build(job, link, ChildSpec(specs[index - first_index]))
             for link, index in zip(links, missing, strict=True)
         ]
-        self.children.submit(job, children)
+        self.children.put(children)
         places = [index % CHUNK for index in missing]
         if self._written(confirm(scope, key, number, places)) is None:
             raise _gone(job.id)
