@@ -131,7 +131,7 @@ function Details({ step }) {
       ${step.job_id && html`<${JobId} id=${step.job_id} />`}</p>`}
     ${error && html`<p><code class="text-bad">${visible(error.type)}</code> <bdi>${visible(error.message)}</bdi></p>`}
     ${step.private && html`<p class="muted">The result is private.</p>`}
-    ${!step.private && !error && !step.of && step.status === "succeeded" && html`<${JsonView} value=${result} label="the result" />`}
+    ${!step.private && !error && !(step.of && result === null) && step.status === "succeeded" && html`<${JsonView} value=${result} label="the result" />`}
   </div>`;
 }
 
@@ -185,8 +185,8 @@ function endOf({ started_at: begun, finished_at: ended, until, status, of }, now
   return status === "succeeded" && until ? Math.min(Date.parse(until), now) : now;
 }
 
-function kindWord({ kind, signal }) {
-  if (kind === "wait") return signal ? "signal" : "sleep";
+function kindWord({ kind, signal, until }) {
+  if (kind === "wait") return signal ? "signal" : until ? "sleep" : "children";
   return kind === "step" ? "" : kind;
 }
 

@@ -34,9 +34,10 @@ export function Grid({ schedule, query, asked }) {
   const runs = data && [...data.runs].reverse();
   return html`<section class="card" aria-label="Grid">
     <div class="card-header"><h2>Grid</h2>
-      <label class="small muted">Runs <select class="input grid-number" value=${number}
+      <span class="small muted">Runs</span>
+      <select class="input grid-number" aria-label="Number of runs" value=${number}
         onChange=${(event) => changeQuery({ runs: event.target.value }, { replace: true })}>
-        ${RUNS.map((choice) => html`<option key=${choice} value=${choice}>${choice}</option>`)}</select></label></div>
+        ${RUNS.map((choice) => html`<option key=${choice} value=${choice}>${choice}</option>`)}</select></div>
     <div class="card-body">
       <${ErrorState} error=${error} isInline onRetry=${refresh} />
       ${isLoading && !data && html`<${Loading} rows=${5} />`}
