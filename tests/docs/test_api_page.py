@@ -37,8 +37,8 @@ from hourhand.json_dataclasses import json_name
 from tests.docs.pages import anchors, code, names, read, rows, section
 
 PAGE = read("reference/api.md")
-FLOWS = read("reference/graphs-and-batches.md")
 SCHEDULES = read("reference/schedule-answers.md")
+GRAPHS = read("reference/graphs-and-batches.md")
 
 
 def _fields(model: type[BaseModel | Answered]) -> set[str]:
@@ -78,7 +78,7 @@ def test_a_job_is_returned_with_the_fields_of_the_page() -> None:
     [
         ("A graph as returned", [graphs.Graph, graphs.GraphNode]),
         ("A batch", [BatchInput]),
-        ("A batch as returned", [children.Batch, children.BatchCallbacks]),
+        ("A batch as returned", [children.Batch]),
     ],
 )
 def test_a_graph_and_a_batch_have_the_fields_of_the_page(
@@ -86,11 +86,11 @@ def test_a_graph_and_a_batch_have_the_fields_of_the_page(
 ) -> None:
     fields_of_all = {name for model in models for name in _fields(model)}
 
-    assert fields_of_all <= _named(section(FLOWS, title))
+    assert fields_of_all <= _named(section(GRAPHS, title))
 
 
 def test_a_graph_is_submitted_with_the_fields_of_the_page() -> None:
-    table, nodes = section(FLOWS, "A graph").split("\n\n| field of a node", 1)
+    table, nodes = section(GRAPHS, "A graph").split("\n\n| field of a node", 1)
 
     assert set(names(table)) == _fields(GraphInput)
     assert set(names("| field of a node" + nodes)) == {"handler", "payload", *NODE_PROPERTIES}
@@ -157,9 +157,7 @@ def test_a_filter_is_one_of_the_page() -> None:
     ],
 )
 def test_the_page_names_the_figures_of_the_installation(model: type[Answered]) -> None:
-    assert _fields(model) <= _named(
-        section(read("reference/operating-jobs.md"), "Stats and resweep")
-    )
+    assert _fields(model) <= _named(section(PAGE, "Stats and resweep"))
 
 
 def test_the_page_names_what_a_handler_answers_with() -> None:

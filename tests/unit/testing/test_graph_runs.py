@@ -137,7 +137,7 @@ def test_a_batch_runs_its_callbacks(jobs: FakeHourhand) -> None:
     view = jobs.client.batches.get(batch)
     assert (view.status, view.total, view.succeeded, view.failed) == ("succeeded", 5, 5, 0)
     assert sorted(map(str, CALLS)) == sorted([*"01234", "complete", "success"])
-    assert view.callbacks.on_failure is None
+    assert view.callbacks["on_failure"] is None
 
 
 def test_an_empty_batch_runs_its_callbacks(jobs: FakeHourhand) -> None:
