@@ -10,7 +10,8 @@ import pytest
 from hourhand import ChildFailed, MapFailed, Retry, RunContext, job
 from hourhand.handlers import JobContext, Registry
 from hourhand.memory import START
-from hourhand.testing import FakeHourhand
+from hourhand.testing import FakeHourhand, replay
+from hourhand.testing.replays import ReplayMismatch
 
 HANDLERS = Registry()
 CALLS: list[Any] = []
@@ -230,3 +231,24 @@ def test_an_early_end_cancels_the_rest(jobs: FakeHourhand) -> None:
     value, late_id = result(jobs, started(jobs, run))
     assert value == 2
     assert jobs.get(late_id).status == "CANCELLED"
+
+
+def test_a_journal_with_children_is_replayed_against_new_code(jobs: FakeHourhand) -> None:
+    FAILING.add(7)
+
+    def run(ctx: RunContext, _: Any) -> Any:
+        first = ctx.submit_and_wait("double", 1)
+        mapped = ctx.map("all", [5, 6, 7], "double", tolerate=1)
+        return [first, mapped.failed]
+
+    run_id = started(jobs, run)
+    journal = jobs.client.runs.journal(run_id)
+    replayed = replay(journal, run)
+    assert (replayed.outcome, replayed.result) == ("returned", [2, [2]])
+
+    def changed(ctx: RunContext, _: Any) -> Any:
+        first = ctx.submit_and_wait("double", 1)
+        return [first, ctx.map("all", [5, 6], "double", tolerate=1)]
+
+    with pytest.raises(ReplayMismatch, match="has 2 children now, and its record has 3"):
+        replay(journal, changed)

@@ -35,6 +35,22 @@ class StepPage(Answered):
     next_cursor: str | None
 
 
+class JournalChildren(Answered):
+    """The children of a call, as a replay reads them. Their results are not in the journal."""
+
+    key: str
+    total: int
+    handler: str
+    is_map: bool
+    is_abandoned: bool
+    window: int | None
+    tolerate: int | None
+    min_success: int | None
+    ends: Annotated[
+        Mapping[str, int], "By the index: 0 for a success, or the round in which the child failed."
+    ]
+
+
 class JournalRecord(Answered):
     """A record of a journal, as a replay reads it."""
 
@@ -54,6 +70,7 @@ class JournalRecord(Answered):
     error: ErrorSummary | None
     omitted: Annotated[bool, "The result is private, or too large for an answer."]
     compensates: bool
+    children: Annotated[JournalChildren | None, "Of a call that submitted child jobs."]
 
 
 class JournalPage(Answered):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from hourhand.domain.durable.calls import Suspension
+from hourhand.domain.durable.joins import ChildrenCall, JoinedCall, JoinRecord
 from hourhand.domain.durable.records import (
     KIND_NAMES,
     Journal,
@@ -30,6 +31,7 @@ from hourhand.memory.object_store import MemoryObjectStore
 from hourhand.memory.randomness import MemoryRandomness
 from hourhand.memory.side_item_store import MemorySideItemStore
 from hourhand.memory.telemetry import RecordingTelemetry
+from hourhand.services.durable.children import Children
 from hourhand.services.durable.invocation import Invocation
 from hourhand.services.durable.runs import scope_of
 from hourhand.services.durable.values import RunPorts
@@ -140,8 +142,33 @@ def _ports(clock: MemoryClock) -> RunPorts:
         clock=clock,
         randomness=MemoryRandomness(),
         telemetry=RecordingTelemetry(),
+        children=lambda: cast("Children", _EndedChildren()),
         api_url=ENDPOINT,
     )
+
+
+class _EndedChildren:
+    """The children of a replayed run: their results are not in the journal, and are null."""
+
+    def read(self, job_ids: Sequence[str]) -> dict[str, Job]:
+        """Return children that ended: whether they succeeded, the journal says."""
+        null = Content(size_bytes=4, text="null")
+        return {
+            job_id: Job(
+                id=job_id,
+                handler="",
+                status=JobStatus.SUCCEEDED,
+                run_at=START,
+                created_at=START,
+                payload=null,
+                result=null,
+            )
+            for job_id in job_ids
+        }
+
+    def result_text(self, _: Job) -> str:
+        """Return null."""
+        return "null"
 
 
 def _job(journal: Mapping[str, Any]) -> Job:
@@ -179,6 +206,41 @@ def _record(each: Mapping[str, Any]) -> Record:
         signal=each["signal_id"],
         waits_for=each["waits_for"],
         is_compensated=each["compensates"],
+        joined=_joined(each),
+    )
+
+
+def _joined(each: Mapping[str, Any]) -> JoinedCall | None:
+    """Return the children of a call as they ended."""
+    found = each.get("children")
+    if found is None:
+        return None
+    ends = {int(index): int(code) for index, code in found["ends"].items()}
+    names = ("total", "handler", "is_map", "is_abandoned", "window", "tolerate", "min_success")
+    call = ChildrenCall(**{name: found[name] for name in names})
+    return JoinedCall(
+        str(found["key"]),
+        tuple(
+            JoinRecord(
+                key=str(found["key"]),
+                number=number,
+                created_ms=to_ms(START),
+                round=each["round"],
+                token=each["token"],
+                order=each["index"],
+                began_ms=_ms(each["started_at"]),
+                path=each["path"],
+                expected=call.expected(number),
+                call=call,
+                ends={
+                    index % call.chunk: code
+                    for index, code in ends.items()
+                    if index // call.chunk == number
+                },
+                result_text=None if each["result"] is None else canonical_json(each["result"]),
+            )
+            for number in range(call.records)
+        ),
     )
 
 

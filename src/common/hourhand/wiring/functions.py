@@ -50,6 +50,11 @@ class WorkerServices:
     called_as: Callable[[str, str], None] = _ignore_name
 
 
+CANCELLED_BY_REQUEST = 100
+"""Children that the request which ends their run cancels. Each takes about 30 ms, and API Gateway
+answers for the API after 30 s."""
+
+
 def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     """Wire the API function.
 
@@ -81,7 +86,12 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     if adapters is None:
         adapters = aws_api_adapters(settings)
     checks = PayloadChecks(adapters.handlers, adapters.telemetry)
-    wiring = Wiring(settings, adapters, check_payload=checks.require_valid)
+    wiring = Wiring(
+        settings,
+        adapters,
+        check_payload=checks.require_valid,
+        cancelled_together=CANCELLED_BY_REQUEST,
+    )
     clock, randomness, telemetry = adapters.clock, adapters.randomness, adapters.telemetry
     callers = Callers(adapters.control, telemetry)
 

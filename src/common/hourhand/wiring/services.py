@@ -136,16 +136,19 @@ class Wiring:
         *,
         pauses_schedules: bool = True,
         check_payload: PayloadCheck | None = None,
+        cancelled_together: int = 1_000,
     ) -> None:
         """``pauses_schedules`` is false in a worker, which may not write schedules.
 
-        ``check_payload`` judges what callers send, so only the API has one.
+        ``check_payload`` judges what callers send, so only the API has one. ``cancelled_together``:
+        see `hourhand.services.durable.children.Children`.
         """
         self.settings = settings
         self.adapters = adapters
         self.timings = settings.timings
         self._pauses_schedules = pauses_schedules
         self._check_payload = check_payload
+        self._cancelled_together = cancelled_together
 
     # --- jobs -----------------------------------------------------------------------------------
 
@@ -255,6 +258,7 @@ class Wiring:
             drafts=self.drafts,
             clock=self.adapters.clock,
             parse=_parse_submission,
+            cancelled_together=self._cancelled_together,
         )
 
     def read_results(self, job: Job, payload_text: str) -> str:

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from hourhand.answers import runs
+from hourhand.domain.durable.joins import JoinedCall
 from hourhand.domain.durable.records import KIND_NAMES, Record, RecordOutcome
 from hourhand.domain.times import from_ms
 from hourhand.json_dataclasses import to_json
@@ -74,6 +75,26 @@ def _record(record: Record, text: str | None) -> dict[str, Any]:
         error=record.error if is_error else None,
         omitted=has_result and not is_error and not is_shown,
         compensates=record.is_compensated,
+        children=None if record.joined is None else _children(record.joined),
+    )
+
+
+def _children(joined: JoinedCall) -> runs.JournalChildren:
+    call = joined.call
+    return runs.JournalChildren(
+        key=joined.key,
+        total=call.total,
+        handler=call.handler,
+        is_map=call.is_map,
+        is_abandoned=call.is_abandoned,
+        window=call.window,
+        tolerate=call.tolerate,
+        min_success=call.min_success,
+        ends={
+            str(record.first_index + position): code
+            for record in joined.records
+            for position, code in sorted(record.ends.items())
+        },
     )
 
 

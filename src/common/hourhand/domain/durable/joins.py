@@ -229,6 +229,7 @@ class JoinedCall:
             token=first.token,
             index=first.order,
             began_ms=first.began_ms,
+            text=first.result_text,
             joined=self,
         )
 

@@ -19,6 +19,9 @@ class OutboxTask(StrEnum):
 
     PAUSE_SCHEDULE = "pause_schedule"
     """Pause the schedule of a DEAD job that asks for it: before the failure is reported."""
+    CANCEL_CHILDREN = "cancel_children"
+    """Cancel the attached children of a durable run that did not succeed. With many children this
+    task takes several ticks, so the tasks that must not be repeated each time come after it."""
     SEND_DEAD_LETTER = "send_dead_letter"
     """Send the dead letter of a DEAD job. A second one has the same job id and round."""
     RELEASE_SLOTS = "release_slots"
@@ -27,11 +30,8 @@ class OutboxTask(StrEnum):
     schedule: until then no other job of the schedule may start in its place."""
     START_COMPENSATION = "start_compensation"
     """Put the job that reverses the steps of a durable run. A second put is refused."""
-    CANCEL_CHILDREN = "cancel_children"
-    """Cancel the attached children of a durable run that did not succeed."""
     NOTIFY_PARENT = "notify_parent"
-    """Record the end of a child for its run, and wake the run if that waits for it. Behind the
-    cancellation of its own children: they have been asked to stop then."""
+    """Record the end of a child for its run, and wake the run if that waits for it."""
     MARK_OBJECTS = "mark_objects"
     """Mark the job's objects in the bucket as finished; without the mark they never expire."""
 
@@ -55,14 +55,15 @@ def waits_for_slot(job: Job) -> bool:
 
 
 def _tasks(job: Job, status: JobStatus, result: Content | None) -> Iterator[OutboxTask]:
+    if status is JobStatus.DEAD and job.pauses_schedule:
+        yield OutboxTask.PAUSE_SCHEDULE
+    if job.is_durable_run and status is not JobStatus.SUCCEEDED:
+        yield OutboxTask.CANCEL_CHILDREN
     if status is JobStatus.DEAD:
-        if job.pauses_schedule:
-            yield OutboxTask.PAUSE_SCHEDULE
         yield OutboxTask.SEND_DEAD_LETTER
     # One that was never claimed has no steps; which of them need a reversal, the journal says.
     if job.is_durable_run and status is not JobStatus.SUCCEEDED:
         yield OutboxTask.START_COMPENSATION
-        yield OutboxTask.CANCEL_CHILDREN
     if job.parent is not None:
         yield OutboxTask.NOTIFY_PARENT
     if waits_for_slot(job) or (status is JobStatus.DEAD and job.pauses_schedule):

@@ -59,12 +59,22 @@ class ChildEnds:
         update: SideItemUpdate | None = None
         if record.is_full:
             update = report_full(link.run_id, link.segment, record)
-        elif record.failed and record.call.tolerate is not None:
+        elif _is_counted(record):
             update = report_failures(link.run_id, link.segment, record)
         if update is None:
             return RootRecord(record.call.records)
         item = self.side_items.write_item(update).item
         return RootRecord(record.call.records) if item is None else root_of(item)
+
+
+def _is_counted(record: JoinRecord) -> bool:
+    """Whether the root is to know how many children of a record ended badly.
+
+    At 1, 2, 4 and so on, so that the root is not written for each. The run decides by the join
+    records, and may be woken up to a record late.
+    """
+    failed = record.failed
+    return record.call.tolerate is not None and failed > 0 and failed & (failed - 1) == 0
 
 
 def _report(job: Job, link: ParentLink, result_text: str | None) -> SideItemUpdate:

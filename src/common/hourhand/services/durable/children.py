@@ -48,16 +48,17 @@ if TYPE_CHECKING:
 READ_TOGETHER = 100
 """Children that are read at a time: the keys of one BatchGetItem."""
 
-MAX_CANCELLED = 1_000
-"""Children that are cancelled at a time; the sweep continues with the others."""
-
 ParseSubmission: TypeAlias = Callable[[Mapping[str, Any]], "JobSubmission"]
 """Reads a submission. Raises `InvalidInput`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Children:
-    """The child jobs of runs. Each is a job of its own: what is done here may be done twice."""
+    """The child jobs of runs. Each is a job of its own: what is done here may be done twice.
+
+    ``cancelled_together``: how many children of a run that ended are cancelled at a time. The sweep
+    continues with the others.
+    """
 
     jobs: JobStore
     side_items: SideItemStore
@@ -68,6 +69,7 @@ class Children:
     drafts: Drafts
     clock: Clock
     parse: ParseSubmission
+    cancelled_together: int
 
     def submit(self, run: Job, children: Sequence[tuple[ParentLink, ChildSpec]]) -> None:
         """Put children, each if it is absent. Raises `InvalidInput` and `Unavailable`."""
@@ -136,7 +138,7 @@ class Children:
 
         Returns whether none is left that was not asked to stop. Raises `Unavailable`.
         """
-        left = MAX_CANCELLED
+        left = self.cancelled_together
         reason = cancel_reason(PARENT_ENDED, run.round)
         for joined in self.calls_of(run):
             if joined.call.is_abandoned:
@@ -194,10 +196,13 @@ def was_cancelled_before(job: Job, round_: int) -> bool:
     """Whether an end of the run in an older round cancelled a child."""
     if job.status is not JobStatus.CANCELLED:
         return False
-    kinds = (EventKind.CANCELLED, EventKind.CANCEL_REQUESTED)
-    rounds = (cancelled_in_round(e.reason) for e in reversed(job.history) if e.kind in kinds)
-    newest = next((number for number in rounds if number is not None), None)
-    return newest is not None and newest < round_
+    for event in reversed(job.history):
+        if event.kind is EventKind.REDRIVEN:
+            break
+        found = cancelled_in_round(event.reason)
+        if found is not None:
+            return found < round_
+    return False
 
 
 def failure_of(job: Job | None) -> ErrorInfo:

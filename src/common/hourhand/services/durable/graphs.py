@@ -84,6 +84,9 @@ class GraphService:
         """
         problems = []
         for node in definition.nodes.values():
+            if node.map is not None and not node.map.over:
+                # A map over nothing calls no handler; an empty `group` is one.
+                continue
             try:
                 require_handler(self.submission.handlers, node.handler)
             except InvalidInput as error:
