@@ -141,7 +141,7 @@ class Stage:
         """Wire every function's services over one set of adapters and count their writes."""
         self.sqs, self.settings = sqs, settings
         self.counter, self.reads = Units(WRITES), Units(READS)
-        watched = dynamodb_client()
+        self.watched = watched = dynamodb_client()
         self.counter.watch(watched)
         self.reads.watch(watched)
         adapters = replace(
