@@ -26,8 +26,9 @@ from hourhand.domain.durable.records import (
     record_of,
 )
 from hourhand.domain.durable.signals import (
+    Signal,
+    free_signals,
     mark_consumed,
-    next_signal,
     put_signal,
     signal_key,
     signal_of,
@@ -84,11 +85,11 @@ class Rig:
             randomness=MemoryRandomness(),
             telemetry=RecordingTelemetry(),
         )
-        invocation = DurableRuns(ports).open(self.job)
+        invocation = DurableRuns(ports).open(self.job, lambda: None)
         if resets is None:
             return invocation
         assert self.side_items.write_item(put_reset(invocation.scope, "resets", resets)).is_applied
-        return DurableRuns(ports).open(self.job)
+        return DurableRuns(ports).open(self.job, lambda: None)
 
     def stored(self) -> list[Record]:
         """Return the records as they are stored, in the order of their sort keys."""
@@ -177,18 +178,23 @@ def test_a_signal_is_taken_by_one_branch_and_marked_at_a_restart(
     created_ms = to_ms(rig.job.created_at)
     assert side_item_store.write_item(signal(rig, "go", "id-1")).is_applied
 
-    def read() -> object:
+    def read(*ended: str) -> list[Signal]:
         items = side_item_store.query_items(rig.id, prefix=signal_prefix("go"), limit=9)
-        return next_signal(map(signal_of, items), created_ms=created_ms, taken=set(), path="l/go")
+        signals = map(signal_of, items)
+        return free_signals(signals, created_ms=created_ms, taken=set(), ended=ended, path="l/go")
 
     item = side_item_store.read_item(signal_key(rig.id, "go", "id-1"))
     assert item is not None
     assert item.key.kind is SideItemKind.SIGNAL
     found, until = signal_of(item), rig.clock.now() + timedelta(days=9)
-    assert read() == found
+    assert read() == [found]
     assert side_item_store.write_item(take_signal(rig.id, found, "r/go", until)).is_applied
     assert not side_item_store.write_item(take_signal(rig.id, found, "l/go", until)).is_applied
-    assert read() is None
+    assert read() == []
+    [left] = read("r/go")
+    assert side_item_store.write_item(take_signal(rig.id, left, "l/go", until)).is_applied
+    assert side_item_store.write_item(take_signal(rig.id, left, "l/go", until)).is_applied
+    assert not side_item_store.write_item(take_signal(rig.id, left, "o/go", until)).is_applied
     mark = mark_consumed(rig.id, created_ms, "go", "id-1", 0, rig.clock.now())
     assert side_item_store.write_item(mark).is_applied
     marked = side_item_store.read_item(signal_key(rig.id, "go", "id-1"))

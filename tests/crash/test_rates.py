@@ -347,3 +347,20 @@ def test_a_retiming_moves_each_job_once_in_however_many_calls(
     assert (moved, cursor) == (9, None)
     times = sorted(job.reservation.at for job in world.unfinished() if job.reservation)
     assert {later - sooner for sooner, later in pairwise(times)} == {timedelta(minutes=2)}
+
+
+def test_a_retiming_starts_no_job_by_a_number_that_a_worker_still_holds() -> None:
+    world = limited(Rate(1, per=3600, burst=1))
+    for _ in range(4):
+        world.submit()
+        world.deliver()
+    # By now a worker has read the old number, which it keeps for a while.
+    changed_at = world.clock.now()
+    world.api.limits.change("greet.1", LimitChanges(sets_max=True, max=3600), "operator")
+    world.api.limits.retime("greet.1", None, None, actor="caller")
+    times = sorted(job.reservation.at for job in world.unfinished() if job.reservation)
+    assert len(times) == 3
+    assert times[0] >= changed_at + world.timings.control_cache
+    deliver_for(world, 60)
+    assert len(starts(world)) == 4
+    assert min(gaps(world)[1:]) >= 0.9

@@ -16,6 +16,7 @@ from hourhand.domain.durable.calls import (
     RunLost,
     StepOptions,
     Suspension,
+    TimedOut,
     Try,
     Value,
 )
@@ -217,6 +218,32 @@ def test_two_branches_never_return_one_signal_in_whatever_order_owners_run_them(
     left = owners.owner.wait_for_signal("left/s", "s", None, has_default=False)
     assert (right, left) == (Value('"first"'), Value('"second"'))
     assert owners.owner.wait_for_signal("right/s", "s", None, has_default=False) == right
+
+
+def test_a_run_and_its_branch_never_return_one_signal_in_whatever_order_owners_run_them() -> None:
+    owners = Owners()
+    owners.world.api.signals.send("run", "s", "1", '"first"')
+    owners.world.advance(1)
+    owners.world.api.signals.send("run", "s", "2", '"second"')
+    owners.owner.open_branch("left")
+    root = owners.owner.wait_for_signal("s", "s", None, has_default=False)
+    left = owners.zombie.wait_for_signal("left/s", "s", None, has_default=False)
+    assert (root, left) == (Value('"first"'), Value('"second"'))
+
+
+def test_a_signal_that_a_branch_took_too_late_is_returned_by_the_next_wait() -> None:
+    owners = Owners()
+    minute = timedelta(seconds=60)
+    for run in (owners.zombie, owners.owner):
+        waits = run.wait_for_signal("left/s", "s", minute, has_default=True)
+        assert isinstance(waits, Suspension)
+    owners.world.advance(61)
+    ended = owners.owner.wait_for_signal("left/s", "s", minute, has_default=True)
+    owners.world.api.signals.send("run", "s", "1", '"late"')
+    too_late = owners.zombie.wait_for_signal("left/s", "s", minute, has_default=True)
+    assert (ended, too_late) == (TimedOut(), TimedOut())
+    following = owners.owner.wait_for_signal("left/s.2", "s", minute, has_default=True)
+    assert following == Value('"late"')
 
 
 def test_two_owners_that_repeat_one_failed_try_count_it_once() -> None:

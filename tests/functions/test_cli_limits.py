@@ -118,6 +118,13 @@ def test_retime_moves_the_jobs_that_wait_for_a_rate(monkeypatch: pytest.MonkeyPa
     assert "concurrency limit" in words(ran.err)
 
 
+def test_a_rate_is_not_paused_and_its_handlers_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(handlers=(HandlerInfo(name="greet", limits=(Rate(5, per=60, name="bank"),)),))
+    ran = Shell(world, monkeypatch).type("limits", "pause", "bank")
+    assert ran.code != 0
+    assert "a rate cannot be paused. Pause its handlers instead: greet" in words(ran.err)
+
+
 def test_a_pause_names_the_keys_that_go_on(shell: Shell) -> None:
     shell.type("limits", "set", "stripe", "10", "--key", "acme")
     shell.type("limits", "set", "stripe", "0", "--key", "globex")

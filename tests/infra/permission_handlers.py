@@ -67,3 +67,12 @@ def order(ctx: RunContext) -> Any:
     callback = ctx.callback("paid")
     ctx.step("send", str, callback.token)
     return callback.result()
+
+
+@job("fan-out", durable=True, retry=Retry(max_attempts=1))
+def fan_out(ctx: RunContext, payload: Any) -> Any:
+    """Wait for two children; with a payload, leave one behind and fail."""
+    if payload:
+        ctx.submit("greet", "late", delay=3600)
+        raise NotRetryable("for good")
+    return ctx.map("both", range(2), "greet")

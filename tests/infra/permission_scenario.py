@@ -28,6 +28,7 @@ def play(cloud: RecordedCloud) -> None:
     paused_handlers(cloud)
     limited_handlers(cloud)
     durable_runs(cloud)
+    children(cloud)
     schedules_and_calendars(cloud)
     shards_in_batches(cloud)
     questions(cloud)
@@ -196,6 +197,15 @@ def durable_runs(cloud: RecordedCloud) -> None:
     assert ended == {"succeed": "SUCCEEDED", "fail": "DEAD"}
     reversals = cloud.api("GET", "/v1/jobs?handler=hourhand.compensation")["jobs"]
     assert [job["status"] for job in reversals] == ["SUCCEEDED"]
+
+
+def children(cloud: RecordedCloud) -> None:
+    """A run that waits for its children, and one that fails and cancels them."""
+    batching = cloud.function("worker", HOURHAND_DISPATCH="batch")
+    runs = [submit(cloud, "fan-out", payload=fails) for fails in (None, True)]
+    for _ in range(3):
+        cloud.deliver(by=batching)
+    assert [status_of(cloud, run) for run in runs] == ["SUCCEEDED", "DEAD"]
 
 
 def schedules_and_calendars(cloud: RecordedCloud) -> None:

@@ -195,7 +195,7 @@ def test_the_scheduler_calls_nobody_but_itself(
 def rights_of(call: Call) -> Iterator[Right]:
     """Yield what a call asks for (AWS Service Authorization Reference)."""
     if call.service == "dynamodb":
-        kind = "PartiQLInsert" if call.function == "api" else "PartiQLUpdate"
+        kind = "PartiQLUpdate" if call.function == "scheduler" else "PartiQLInsert"
         batch = {"BatchExecuteStatement": kind}
         resource = call.resource.replace(" (", "/index/").rstrip(")")
         yield f"dynamodb:{batch.get(call.operation, call.operation)}", resource

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hourhand.domain.jobs.job import Job
-from hourhand.handlers import Handler, Registry, Snooze, StopSignal, Suspended, result_text
+from hourhand.handlers import Handler, Registry, Snooze, StopSignal, is_suspension, result_text
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
@@ -66,12 +66,15 @@ def _call(handler: Handler, context: Any, payload_text: str) -> Returned | Raise
         value = handler.function(context, *handler.arguments(payload_text))
         if inspect.isawaitable(value):
             value = asyncio.run(_awaited(value))
+        context.before_end()
         return Returned(result_text(value))
-    except Suspended:
-        return Returned("null", was_unwound=True)
     except Exception as error:  # noqa: BLE001 - whatever a handler raises is its failure
         wish = error if isinstance(error, Snooze) else None
         return Raised(error_info(error), wish)
+    except BaseException as error:
+        if not is_suspension(error):
+            raise
+        return Returned("null", was_unwound=True)
 
 
 async def _awaited(value: Any) -> Any:

@@ -274,3 +274,8 @@ def test_square_brackets_in_what_users_print_stay_as_they_are() -> None:
     line = line_of(Printed(name="w", line="[red]not markup[/]"), NOW)
     assert line is not None
     assert line.plain.endswith("[red]not markup[/]")
+
+
+def test_the_plan_of_a_redrive_changes_nothing_and_has_no_line() -> None:
+    plan = answer("POST", "/v1/jobs/j-1/redrive", 200, {"reset": ["a"], "kept": []})
+    assert line_of(plan, NOW) is None

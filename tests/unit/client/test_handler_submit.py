@@ -20,7 +20,7 @@ import pytest
 from pydantic import BaseModel
 
 import hourhand.client
-from hourhand import AsyncClient, Client, JobContext, job
+from hourhand import AsyncClient, Client, JobContext, RunContext, job
 from hourhand.client import _default, default_client, stand_in, use
 from hourhand.handlers import Registry, SubmittedJob, current_submitters
 from hourhand.memory import MemoryClock
@@ -269,6 +269,12 @@ if TYPE_CHECKING:
     @job("later")
     async def later(ctx: JobContext, payload: list[Invoice]) -> bool: ...
 
+    @job("order", durable=True)
+    def order(ctx: RunContext, payload: Invoice) -> dict[str, int]: ...
+
+    @job("poll", durable=True)
+    async def poll(ctx: RunContext) -> str: ...
+
     @job("untyped")
     def untyped(ctx, payload): ...  # type: ignore[no-untyped-def] # as many are written
 
@@ -282,6 +288,9 @@ if TYPE_CHECKING:
         assert_type(look.submit(delay=5), SubmittedJob)
         assert_type(await later(context, []), bool)
         later.submit([Invoice(5)])
+        assert_type(order.submit(Invoice(5), delay=60), SubmittedJob)
+        assert_type(poll.submit(), SubmittedJob)
         untyped.submit(5)
+        order.submit("five")  # type: ignore[arg-type] # a mistake is seen
         charge.submit("five")  # type: ignore[arg-type] # a mistake is seen
         charge.submit(Invoice(5), dely=5)  # type: ignore[call-arg] # so is this one

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import hourhand.testing
-from hourhand import AsyncClient, Client, JobContext, NotRetryable, Rate, Retry, RetryLater, job
+from hourhand import AsyncClient, Client, JobContext, NotRetryable, Retry, RetryLater, job
 from hourhand.client import Conflict, Invalid, NotFound, WaitTimedOut
 from hourhand.handlers import Registry
 from hourhand.memory import START
@@ -472,22 +472,3 @@ def test_a_pause_ends_by_itself_in_the_tests_own_time(jobs: FakeHourhand) -> Non
     job_id = report.submit().id
     assert jobs.advance(minutes=119) == []
     assert [run.job_id for run in jobs.advance(minutes=3)] == [job_id]
-
-
-# --- limits ---
-
-
-def test_a_test_changes_a_rate_and_moves_the_jobs_that_wait_for_it() -> None:
-    handlers = Registry()
-
-    @job("call", limits=[Rate(1, per=3600, burst=1, name="api")], registry=handlers)
-    def call(_context: JobContext, _payload: Any) -> None:
-        return
-
-    with FakeHourhand(handlers=handlers) as hourhand:
-        submitted = [hourhand.client.submit("call").id for _ in range(4)]
-        assert [run.job_id for run in hourhand.run_due()] == submitted[:1]
-        hourhand.client.limits.put("api", max=3600)
-        report = hourhand.client.limits.retime("api")
-        assert (report.matched, report.changed) == (3, 3)
-        assert [run.job_id for run in hourhand.advance(minutes=1)] == submitted[1:]

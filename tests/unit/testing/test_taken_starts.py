@@ -245,6 +245,40 @@ def test_a_start_beyond_thirty_days_ends_the_job_dead_or_expired() -> None:
     assert api.fake.get(expiring.id).status == "EXPIRED"
 
 
+WAYS = [{"burst": 3}, {"burst": None, "exact": True}, {"burst": None, "window": "fixed"}]
+
+
+@pytest.mark.parametrize("how", WAYS, ids=["line", "sliding", "fixed"])
+def test_a_job_that_runs_beyond_its_expiry_takes_the_starts_that_are_free(
+    how: dict[str, Any],
+) -> None:
+    def take_late(ctx: JobContext) -> None:
+        api.fake.clock.advance(60)
+        for _ in range(3):
+            ctx.limit("api").take(max_wait=0)
+
+    api = Api(shared(3, **how), take=take_late)
+    (one,) = api.submit(1, expires_at=START + timedelta(seconds=30))
+    api.fake.run_due()
+    assert api.fake.get(one.id).status == "SUCCEEDED"
+    assert len(api.runs_of(one)) == 1
+
+
+@pytest.mark.parametrize(("max_wait", "status"), [(30, "SUCCEEDED"), (5, "EXPIRED")], ids=str)
+def test_a_job_that_runs_beyond_its_expiry_waits_in_its_attempt_or_expires(
+    max_wait: float, status: str
+) -> None:
+    def take_late(ctx: JobContext) -> None:
+        api.fake.clock.advance(60)
+        for _ in range(2):
+            ctx.limit("api").take(max_wait=max_wait)
+
+    api = Api(shared(6), take=take_late)
+    (one,) = api.submit(1, expires_at=START + timedelta(seconds=30))
+    api.fake.advance(minutes=5)
+    assert api.fake.get(one.id).status == status
+
+
 def test_a_job_that_is_asked_to_stop_while_it_waits_ends_cancelled() -> None:
     def cancel_and_take(ctx: JobContext) -> None:
         if api.calls:

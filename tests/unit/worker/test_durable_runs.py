@@ -56,7 +56,7 @@ class JournalPulse(FakePulse):
         self.opened: Invocation | None = None
 
     def open_run(self) -> OpenedRun | Finished:
-        self.opened = self._runs.open(self.job)
+        self.opened = self._runs.open(self.job, lambda: None)
         return self.opened
 
 

@@ -138,7 +138,8 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
     ),
     # User code shares the worker's role, so it writes no control record and no schedule.
     "worker": (
-        _items(JOBS, *_READ_ITEM, *_WRITE_ITEM, "Query"),
+        # Runs put their children in batches.
+        _items(JOBS, *_READ_ITEM, *_WRITE_ITEM, "Query", "PartiQLInsert"),
         _WAITERS,
         _items(CONTROL, "GetItem"),
         _items(IDEMPOTENCY, "GetItem", *_WRITE_ITEM),

@@ -185,6 +185,9 @@ def _change(news: ApiAnswered) -> Told | None:
             answer = _json(news.body)
             text = f"{answer.get('matched')} jobs match, {answer.get('changed')} changed"
             return _OPERATIONS[operation], "magenta", text
+        case "POST", ["v1", "jobs", _, "redrive"] if "status" not in _json(news.body):
+            # The plan of a redrive: nothing was changed.
+            return None
         case "POST", ["v1", "jobs", job_id, operation] if operation in _OPERATIONS:
             return _OPERATIONS[operation], "magenta", f"{job_id}  {_status(news)}"
         case "PATCH", ["v1", "jobs", job_id]:

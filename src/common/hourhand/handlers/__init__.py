@@ -34,6 +34,7 @@ from hourhand.handlers._errors import (
     Suspended,
     UnknownHandler,
     UseBranch,
+    is_suspension,
 )
 from hourhand.handlers._policy import Retry
 from hourhand.handlers._registry import (
@@ -109,6 +110,7 @@ __all__ = [
     "current_submitters",
     "default_registry",
     "describe",
+    "is_suspension",
     "job",
     "load_handlers",
     "result_text",

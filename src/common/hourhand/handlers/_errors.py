@@ -178,3 +178,17 @@ class Suspended(BaseException):
 
     It is no `Exception`, so that ``except Exception`` lets it pass.
     """
+
+
+def holds_suspension(error: BaseException | None) -> bool:
+    """Whether this is `Suspended`, or a group of errors with one."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(map(holds_suspension, error.exceptions))
+    return isinstance(error, Suspended)
+
+
+def is_suspension(error: BaseException | None) -> bool:
+    """Whether this is `Suspended`, as a task group raises it, too: in a group of nothing else."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(is_suspension, error.exceptions))
+    return isinstance(error, Suspended)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 
 from hourhand.domain.limits.declarations import (
     Concurrency,
@@ -46,5 +47,17 @@ def check_shared_limits(handlers: Iterable[tuple[str, Sequence[Limit]]]) -> None
             if as_declared != limit:
                 raise InvalidHandler(
                     f"The handlers {first} and {handler} declare the shared limit {limit.name} "
-                    f"differently: {as_declared} and {limit}."
+                    f"differently: {_differences(as_declared, limit)}."
                 )
+
+
+def _differences(first: Limit, second: Limit) -> str:
+    """Return how two declarations differ: ``max is 5 and 6``."""
+    if isinstance(first, Concurrency) is not isinstance(second, Concurrency):
+        return f"as {type(first).__name__} and as {type(second).__name__}"
+    found = []
+    for option in (one.name for one in fields(first)):
+        values = getattr(first, option), getattr(second, option)
+        if values[0] != values[1]:
+            found.append(f"{option} is {values[0]} and {values[1]}")
+    return ", ".join(found)

@@ -12,13 +12,26 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib import import_module
-from typing import Any, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ParamSpec,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
 
 from hourhand.domain.jobs.job import OnLostChoice, PriorityChoice
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.limits.debounce import Debounce
 from hourhand.domain.limits.unique_keys import Unique
 from hourhand.handlers._context import JobContext
+
+if TYPE_CHECKING:
+    from hourhand.handlers.run_context import RunContext
 
 Payload_contra = TypeVar("Payload_contra", contravariant=True)
 Result_co = TypeVar("Result_co", covariant=True)
@@ -92,14 +105,11 @@ class AsyncSubmitter(Protocol):
         """Submit a job and return it."""
 
 
-class JobFunction(Protocol[Payload_contra, Result_co]):
-    """A handler of a payload, as ``@job`` leaves it: the function itself, and two attributes."""
+class Submits(Protocol[Payload_contra]):
+    """What ``@job`` adds to a handler of a payload."""
 
     __name__: str
     __qualname__: str
-
-    def __call__(self, ctx: JobContext, payload: Payload_contra) -> Result_co:
-        """Run the handler here and now, as any function."""
 
     def submit(
         self,
@@ -118,20 +128,45 @@ class JobFunction(Protocol[Payload_contra, Result_co]):
         """Submit a job of this handler, from an event loop."""
 
 
-class PlainJobFunction(Protocol[Result_co]):
-    """A handler without a payload, as ``@job`` leaves it."""
+class PlainSubmits(Protocol):
+    """What ``@job`` adds to a handler without a payload."""
 
     __name__: str
     __qualname__: str
-
-    def __call__(self, ctx: JobContext) -> Result_co:
-        """Run the handler here and now, as any function."""
 
     def submit(self, **options: Unpack[SubmitOptions]) -> SubmittedJob:
         """Submit a job of this handler."""
 
     async def submit_async(self, **options: Unpack[SubmitOptions]) -> SubmittedJob:
         """Submit a job of this handler, from an event loop."""
+
+
+class JobFunction(Submits[Payload_contra], Protocol[Payload_contra, Result_co]):
+    """A handler of a payload, as ``@job`` leaves it: the function itself, and two attributes."""
+
+    def __call__(self, ctx: JobContext, payload: Payload_contra) -> Result_co:
+        """Run the handler here and now, as any function."""
+
+
+class PlainJobFunction(PlainSubmits, Protocol[Result_co]):
+    """A handler without a payload, as ``@job`` leaves it."""
+
+    def __call__(self, ctx: JobContext) -> Result_co:
+        """Run the handler here and now, as any function."""
+
+
+class RunFunction(Submits[Payload_contra], Protocol[Payload_contra, Result_co]):
+    """A durable handler of a payload, as ``@job`` leaves it."""
+
+    def __call__(self, ctx: RunContext, payload: Payload_contra) -> Result_co:
+        """Run the handler here and now, as any function."""
+
+
+class PlainRunFunction(PlainSubmits, Protocol[Result_co]):
+    """A durable handler without a payload, as ``@job`` leaves it."""
+
+    def __call__(self, ctx: RunContext) -> Result_co:
+        """Run the handler here and now, as any function."""
 
 
 class Registration(Protocol):
@@ -145,6 +180,14 @@ class Registration(Protocol):
     def __call__(
         self, function: Callable[[JobContext], Result_co], /
     ) -> PlainJobFunction[Result_co]: ...
+    @overload
+    def __call__(
+        self, function: Callable[[RunContext, Payload_contra], Result_co], /
+    ) -> RunFunction[Payload_contra, Result_co]: ...
+    @overload
+    def __call__(
+        self, function: Callable[[RunContext], Result_co], /
+    ) -> PlainRunFunction[Result_co]: ...
     @overload
     def __call__(self, function: F, /) -> F: ...
 

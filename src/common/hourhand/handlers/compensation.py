@@ -7,7 +7,7 @@ import inspect
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextvars import copy_context
 from typing import Any
 
 from hourhand.domain.durable.calls import NOT_DURABLE
@@ -15,7 +15,7 @@ from hourhand.domain.durable.reversals import COMPENSATION
 from hourhand.domain.ids import canonical_json
 from hourhand.domain.jobs.job import ErrorInfo
 from hourhand.domain.jobs.run_times import DEFAULT_RUN
-from hourhand.handlers._errors import Suspended
+from hourhand.handlers._errors import is_suspension
 from hourhand.handlers._registry import Handler, Registry
 from hourhand.handlers.run_context import RunContext
 from hourhand.handlers.run_state import RunState
@@ -54,7 +54,7 @@ def compensation_handler(find: Callable[[str], Handler]) -> Handler:
             if path in reversed_run.outcomes:
                 key, text = reversed_run.outcomes[path]
                 result = None if text is None else json.loads(text)
-                context.step_at(path, function, result, key)
+                context.step_at(path, _to_the_end, function, result, key)
                 done.append(path)
         left = sorted(reversed_run.outcomes.keys() - functions.keys())
         if left:
@@ -88,13 +88,28 @@ def _replay(context: RunContext, handler: Handler, target: ReversedRun) -> RunSt
     )
     arguments = handler.arguments(target.payload_text)
     # Its end was an error, or it was cancelled: it raises here what it raised there.
-    with suppress(Exception, Suspended):
+    try:
         value = handler.function(replayed, *arguments)
         if inspect.isawaitable(value):
-            # A thread has one loop, and this one may have a loop already.
-            with ThreadPoolExecutor(1) as thread:
-                thread.submit(asyncio.run, _awaited(value)).result()
+            _wait_for(value)
+    except Exception:  # noqa: BLE001, S110 - whatever the handler raises, it raised before
+        pass
+    except BaseException as error:
+        if not is_suspension(error):
+            raise
     return replayed.state
+
+
+def _to_the_end(function: Callable[[Any, str], Any], result: Any, key: str) -> Any:
+    """Call a reversal; one of an ``async`` handler may be ``async``, too."""
+    value = function(result, key)
+    return _wait_for(value) if inspect.isawaitable(value) else value
+
+
+def _wait_for(value: Any) -> Any:
+    # A thread has one loop, and this one may have a loop already.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(copy_context().run, asyncio.run, _awaited(value)).result()
 
 
 async def _awaited(value: Any) -> Any:

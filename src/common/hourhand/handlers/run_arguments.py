@@ -8,6 +8,7 @@ from collections.abc import (
     AsyncIterator,
     Callable,
     Iterable,
+    Mapping,
     Sequence,
 )
 from datetime import timedelta
@@ -29,6 +30,12 @@ from hourhand.handlers._results import result_text
 
 MAX_SLEEP = timedelta(days=366)
 MAX_ALIASES = 10
+
+MAX_NAMES_BYTES = 250_000
+"""The names that the rows of an iteration use: they are kept in the item of its cursor."""
+
+NAME_EXTRA_BYTES = 10
+"""What a name takes there beside its characters, at most."""
 
 RowSource = Callable[[Any], Any]
 """What `RunContext.iterate` gets its rows from; see there."""
@@ -52,6 +59,16 @@ def checked_cursor(cursor: Any) -> str:
     if size > INLINE_BYTES:
         raise InvalidCall(f"A cursor is {size:,} bytes of JSON; at most {INLINE_BYTES:,} are kept.")
     return text
+
+
+def checked_names(names: Mapping[str, int]) -> Mapping[str, int]:
+    """Return how often the rows of an iteration used each name. Raises `InvalidCall`."""
+    if sum(map(len, names)) + NAME_EXTRA_BYTES * len(names) > MAX_NAMES_BYTES:
+        raise InvalidCall(
+            f"The rows of an iteration use {len(names):,} names. Use the same names for each row: "
+            "repetitions are numbered."
+        )
+    return names
 
 
 def pairs_of(rows: Sequence[Any]) -> RowSource:

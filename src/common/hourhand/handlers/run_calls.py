@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import inspect
 import math
+import sys
 import threading
 from collections.abc import (
     Awaitable,
@@ -31,6 +32,7 @@ from hourhand.handlers._errors import (
     StepTimeout,
     Suspended,
     UseBranch,
+    holds_suspension,
 )
 from hourhand.handlers.run_state import (
     CURRENT_STEP,
@@ -45,6 +47,11 @@ from hourhand.ports.handler_runner import Finished
 
 LOOK_AGAIN = timedelta(seconds=5)
 """When a run is tried again whose records another worker changed, or could not be written."""
+
+
+TURNS_BETWEEN_CALLS = 20
+"""Turns of the event loop that a branch may take from the end of a call to its next one. A gather
+within another takes three."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +103,10 @@ class RunCalls(JobContext):
     @property
     def suspending(self) -> bool:
         """Whether the handler is being unwound: its ``finally`` clauses run at each suspension."""
-        return self._unwound or (self._parent is not None and self._parent.suspending)
+        if self._unwound or (self._parent is not None and self._parent.suspending):
+            return True
+        # Another branch waits, and its suspension is passing through the clause that runs now.
+        return bool(self.state.unwindings) and holds_suspension(sys.exc_info()[1])
 
     @property
     def limit_at_monotonic(self) -> float:
@@ -230,10 +240,10 @@ class RunCalls(JobContext):
         try:
             return await self._follow(course)
         except Suspended:
-            # The other calls go on to their ends first: none of them is cancelled half-way.
+            # The other branches go on until they wait, too: no call is cancelled half-way.
             state.active -= 1
             self._note_idle()
-            await state.idle.wait()
+            await _until_idle(state)
             state.active += 1
             raise
         finally:
@@ -272,6 +282,16 @@ class RunCalls(JobContext):
         """Sleep in place, unless the handler is asked to stop."""
         if self.cancelled.wait(seconds):
             self._require_running()
+
+
+async def _until_idle(state: RunState) -> None:
+    """Wait until no branch makes a call, nor is on its way from one call to the next."""
+    assert state.idle is not None, "a call is under way"
+    turns = 0
+    while turns < TURNS_BETWEEN_CALLS:
+        await state.idle.wait()
+        await asyncio.sleep(0)
+        turns = 0 if state.active > 0 else turns + 1
 
 
 def _run_step(call: CallStep) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -47,6 +47,7 @@ from hourhand.handlers.run_arguments import (
     async_pairs,
     checked_aliases,
     checked_cursor,
+    checked_names,
     checked_retry,
     checked_text,
     message_of,
@@ -458,33 +459,40 @@ class RunContext(ChildCalls):
         return self._iterate(path, source, every)
 
     def _iterate(self, path: str, source: RowSource, every: int) -> Any:
+        before = self._names.counts()
         place = self.carry_out_now(self._asking(lambda: self.run.place(path)))
+        self._names.count_on(place.names)
         if place.is_done:
             return
         seen, cursor = 0, json.loads(place.cursor_text)
         for row, behind in source(cursor):
             if seen and seen % every == 0:
                 # Here, so that the last of the rows is not followed by an invocation of its own.
-                self.carry_out_now(self._save_place(path, cursor))
+                self.carry_out_now(self._save_place(path, cursor, before))
             yield row
             seen, cursor = seen + 1, behind
-        self.carry_out_now(self._save_place(path, cursor, is_done=True))
+        self.carry_out_now(self._save_place(path, cursor, before, is_done=True))
 
     async def _iterate_async(self, path: str, source: RowSource, every: int) -> Any:
+        before = self._names.counts()
         place = await self.carry_out_async(self._asking(lambda: self.run.place(path)))
+        self._names.count_on(place.names)
         if place.is_done:
             return
         seen, cursor = 0, json.loads(place.cursor_text)
         async for row, behind in async_pairs(source(cursor)):
             if seen and seen % every == 0:
-                await self.carry_out_async(self._save_place(path, cursor))
+                await self.carry_out_async(self._save_place(path, cursor, before))
             yield row
             seen, cursor = seen + 1, behind
-        await self.carry_out_async(self._save_place(path, cursor, is_done=True))
+        await self.carry_out_async(self._save_place(path, cursor, before, is_done=True))
 
-    def _save_place(self, path: str, cursor: Any, *, is_done: bool = False) -> Course:
+    def _save_place(
+        self, path: str, cursor: Any, before: Mapping[str, int], *, is_done: bool = False
+    ) -> Course:
         self._require_running()
-        place = Place(checked_cursor(cursor), is_done)
+        names = checked_names(self._names.used_since(before))
+        place = Place(checked_cursor(cursor), is_done, names)
         yield Ask(lambda: self.run.save_place(path, place))
         rest = min(DEFAULT_STEP_SECONDS, self.limit_seconds / 4)
         if not is_done and self.remaining_seconds < rest:
@@ -516,7 +524,9 @@ class RunContext(ChildCalls):
 
     def branch(self, name: str) -> RunContext:
         """Return a context for one thread or task; its paths begin with the name and a slash."""
-        return self.below(f"{self._bind(name)}/")
+        path = self._bind(name)
+        self.run.open_branch(path)
+        return self.below(f"{path}/")
 
     def below(self, branch_path: str) -> RunContext:
         """Return a context whose paths begin with ``branch_path``."""

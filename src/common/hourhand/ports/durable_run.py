@@ -103,6 +103,9 @@ class DurableRun(Protocol):
     def now(self, path: str) -> datetime:
         """Return the time that was recorded at the first call."""
 
+    def open_branch(self, path: str) -> None:
+        """Note that the handler came to a branch."""
+
     def version(self, path: str) -> int:
         """Return 1 if the run takes a change of the code, 0 if it was past it before."""
 
@@ -192,7 +195,7 @@ class OpenedRun(DurableRun, Protocol):
 
     @property
     def new_records(self) -> int:
-        """How many records the invocation wrote."""
+        """How many records the invocation wrote, without starts."""
 
     @property
     def newest_token(self) -> int:
@@ -202,8 +205,9 @@ class OpenedRun(DurableRun, Protocol):
 class OpensRuns(Protocol):
     """Opens the journals of durable runs."""
 
-    def open(self, job: Job) -> OpenedRun:
+    def open(self, job: Job, keep_lease: Callable[[], None]) -> OpenedRun:
         """Return the journal of a RUNNING run, for its owner.
 
-        Raises `RunEnds` for one whose time is over, `RunLost`, `WrittenByNewer` and `Unavailable`.
+        ``keep_lease``: called again and again where that takes long; it may raise `RunLost`.
+        Raises `RunEnds` for one whose time is over, `RunLost`, `WrittenByNewer`, `Unavailable`.
         """

@@ -20,8 +20,8 @@ from hourhand.handlers import (
     JobContext,
     RetryLater,
     Snooze,
-    Suspended,
     UnknownHandler,
+    is_suspension,
     result_text,
 )
 from hourhand.job_logger import fields_of
@@ -134,11 +134,13 @@ class InlineRunner:
                 value = _wait_for(value)
             context.before_end()
             return Returned(result_text(value)), None
-        except Suspended:
-            return Returned("null", was_unwound=True), None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it raised is its failure
             wish = error if isinstance(error, (RetryLater, Snooze)) else None
             return Raised(error_info(error), wish), error
+        except BaseException as error:
+            if not is_suspension(error):
+                raise
+            return Returned("null", was_unwound=True), None
 
 
 class _KeepingLogger(logging.Logger):

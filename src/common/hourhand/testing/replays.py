@@ -22,7 +22,7 @@ from hourhand.domain.durable.records import (
 from hourhand.domain.ids import canonical_json
 from hourhand.domain.jobs.job import Content, ErrorInfo, Job, JobStatus
 from hourhand.domain.times import to_ms
-from hourhand.handlers import Handler, Registry, Suspended
+from hourhand.handlers import Handler, Registry, is_suspension
 from hourhand.handlers.run_context import RunContext
 from hourhand.handlers.run_state import Restart, RunState
 from hourhand.memory.clock import START, MemoryClock
@@ -119,10 +119,12 @@ def _call(
         if inspect.isawaitable(value):
             value = asyncio.run(_awaited(value))
         context.before_end()
-    except Suspended:
-        return None, None
     except Exception as error:  # noqa: BLE001 - what the handler raises is what is asked for
         return None, error
+    except BaseException as error:
+        if not is_suspension(error):
+            raise
+        return None, None
     return value, None
 
 
@@ -206,6 +208,7 @@ def _record(each: Mapping[str, Any]) -> Record:
         signal=each["signal_id"],
         waits_for=each["waits_for"],
         is_compensated=each["compensates"],
+        names_text=None if each["names"] is None else canonical_json(each["names"]),
         joined=_joined(each),
     )
 

@@ -120,7 +120,13 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
         clock=clock,
         ids=wiring.ids,
     )
-    graphs = GraphService(submission, wiring.durable_runs(), wiring.run_redrives, wiring.contents)
+    graphs = GraphService(
+        submission,
+        wiring.durable_runs(),
+        wiring.run_redrives,
+        wiring.contents,
+        wiring.member_checks,
+    )
     return Services(
         submission=submission,
         queries=QueryService(
@@ -187,7 +193,12 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
         run_redrives=wiring.run_redrives,
         graphs=graphs,
         batches=BatchService(
-            submission, wiring.children, wiring.run_ports, wiring.completer, wiring.contents
+            submission,
+            wiring.children,
+            wiring.run_ports,
+            wiring.completer,
+            wiring.contents,
+            wiring.member_checks,
         ),
         child_views=ChildViews(wiring.durable_runs(), adapters.handlers),
         grid=ScheduleGrid(occurrences, graphs),

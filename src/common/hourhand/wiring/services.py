@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hourhand.services.durable.children import Children
     from hourhand.services.durable.compensation import Compensations
     from hourhand.services.durable.completions import Completer
+    from hourhand.services.durable.members import MemberChecks
     from hourhand.services.durable.redrives import RunRedrives
     from hourhand.services.durable.runs import DurableRuns
     from hourhand.services.durable.signals import SignalService
@@ -253,13 +254,19 @@ class Wiring:
             side_items=self.adapters.side_items,
             contents=self.contents,
             due=self.due,
-            recovery=self.recovery,
             operations=self.operations,
             drafts=self.drafts,
             clock=self.adapters.clock,
             parse=_parse_submission,
             cancelled_together=self._cancelled_together,
         )
+
+    @cached_property
+    def member_checks(self) -> MemberChecks:
+        from hourhand.api.requests import parse_member
+        from hourhand.services.durable.members import MemberChecks
+
+        return MemberChecks(self.drafts, self.adapters.clock, parse_member)
 
     def read_results(self, job: Job, payload_text: str) -> str:
         """Replace what stands for results. What does so is imported once a job needs it."""
@@ -388,8 +395,8 @@ class Wiring:
         """Return the rule of children of a worker."""
         from hourhand.services.durable.parent_rule import ParentRule
 
-        telemetry = self.adapters.telemetry
-        return ParentRule(self.adapters.jobs, self.recovery, telemetry, worker)
+        telemetry, margin = self.adapters.telemetry, self.timings.clock_margin
+        return ParentRule(self.adapters.jobs, self.recovery, telemetry, worker, margin)
 
     def line_rule(self, worker: str) -> StartRule:
         """Return the rule that lets jobs reserve start times."""

@@ -16,7 +16,7 @@ from hourhand.handlers import (
     RetryLater,
     Snooze,
     StopReason,
-    Suspended,
+    is_suspension,
     result_text,
 )
 from hourhand.ports.handler_runner import Finished
@@ -123,10 +123,10 @@ class HandlerCall:
                 value = self._wait_for(value)
             self._context.before_end()
             return Returned(result_text(value))
-        except Suspended:
-            # The context knows why; a durable handler was unwound as it should be.
-            return Returned("null", was_unwound=True)
         except BaseException as error:  # noqa: BLE001 - SystemExit and its kind end a job, not us
+            if is_suspension(error):
+                # The context knows why; a durable handler was unwound as it should be.
+                return Returned("null", was_unwound=True)
             wish = error if isinstance(error, (RetryLater, Snooze)) else None
             return Raised(error_info(error), wish)
 

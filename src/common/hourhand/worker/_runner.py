@@ -218,6 +218,8 @@ def run_context(context: JobContext, handler: Handler, pulse: Pulse) -> RunConte
     from hourhand.handlers.run_context import RunContext  # noqa: PLC0415
     from hourhand.handlers.run_state import RunState  # noqa: PLC0415
 
+    # Read before: a long journal takes its time to open, and a step may take as long as a handler.
+    limit_seconds = float(round(context.ends_at_monotonic - context.monotonic()))
     opened = pulse.open_run()
     if isinstance(opened, Finished):
         return opened
@@ -229,7 +231,7 @@ def run_context(context: JobContext, handler: Handler, pulse: Pulse) -> RunConte
     return RunContext(
         **fields,
         run=opened,
-        limit_seconds=float(round(context.ends_at_monotonic - context.monotonic())),
+        limit_seconds=limit_seconds,
         state=RunState(is_async=inspect.iscoroutinefunction(handler.function)),
     )
 

@@ -110,7 +110,17 @@ def test_the_size_of_a_journal_follows_its_records() -> None:
                 Suspension(WaitKind.TIME, "a", from_ms(5)),
                 Suspension(WaitKind.TIME, "b", from_ms(3)),
             ],
-            Suspension(WaitKind.TIME, "", from_ms(3)),
+            # A name: no signal wakes a run that only sleeps.
+            Suspension(WaitKind.TIME, "a", from_ms(3)),
+        ),
+        (
+            [Suspension(WaitKind.SIGNAL, "s"), Suspension(WaitKind.SIGNAL, "s")],
+            Suspension(WaitKind.SIGNAL, "s"),
+        ),
+        (
+            # No name: else only the one or the other would wake the run.
+            [Suspension(WaitKind.CALLBACK, "s"), Suspension(WaitKind.SIGNAL, "s")],
+            Suspension(WaitKind.CALLBACK),
         ),
         ([Suspension(WaitKind.SIGNAL, "s"), Suspension(None)], Suspension(None)),
     ],

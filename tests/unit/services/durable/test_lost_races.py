@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -22,7 +22,7 @@ from hourhand.domain.errors import (
 from hourhand.domain.jobs.job import Job, JobStatus, Outcome
 from hourhand.domain.jobs.run_times import records_end
 from hourhand.domain.jobs.transitions import keep_journal
-from hourhand.domain.side_items import SideItemUpdate
+from hourhand.domain.side_items import SideItem, SideItemUpdate
 from hourhand.handlers.run_context import RunContext
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.job_store import Refused
@@ -36,6 +36,7 @@ from hourhand.services.durable import (
 )
 from hourhand.services.durable.callbacks import CallbackService
 from hourhand.services.durable.invocation import Invocation
+from hourhand.services.durable.runs import DurableRuns
 from hourhand.services.jobs import execution as execution_module
 from hourhand.services.jobs.attempt import HAND_BACK_DELAY
 from hourhand.services.jobs.due import DueJobs, make_transition
@@ -506,3 +507,49 @@ def test_every_item_of_a_redriven_run_is_prolonged_page_by_page(
     world.api.run_redrives.redrive_from("run", ["b"], actor="caller")
     world.settle(durable(lambda ctx: [ctx.step(name, int) for name in ("a", "b")], world.clock))
     assert world.job("run").journal_ends is None
+
+
+def test_a_worker_keeps_its_lease_while_it_prolongs_many_items(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runs, "PAGE", 1)
+    world = ended(lambda ctx: [ctx.step(name, int) for name in ("a", "b", "c", "d")])
+    world.api.run_redrives.redrive_from("run", ["b"], actor="caller")
+    prolong = DurableRuns._prolong_item
+    begun: list[Any] = []
+
+    def slow(self: DurableRuns, item: SideItem, keep_until: datetime) -> None:
+        world.clock.advance(20)
+        prolong(self, item, keep_until)
+
+    def handler(ctx: RunContext) -> None:
+        job = world.job("run")
+        begun.append(job.attempt)
+        assert job.lease_until is not None
+        assert job.lease_until > world.clock.now()
+
+    monkeypatch.setattr(DurableRuns, "_prolong_item", slow)
+    world.settle(durable(handler, world.clock))
+    assert (world.job("run").status, len(begun)) == (JobStatus.SUCCEEDED, 1)
+
+
+def test_a_worker_that_loses_its_run_stops_prolonging_its_items(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runs, "PAGE", 1)
+    world = ended(lambda ctx: [ctx.step(name, int) for name in ("a", "b", "c")])
+    world.api.run_redrives.redrive_from("run", ["b"], actor="caller")
+    prolong = DurableRuns._prolong_item
+    prolonged: list[SideItem] = []
+
+    def slow(self: DurableRuns, item: SideItem, keep_until: datetime) -> None:
+        prolonged.append(item)
+        if len(prolonged) == 1:
+            world.clock.advance(300)
+            world.tick()
+        prolong(self, item, keep_until)
+
+    monkeypatch.setattr(DurableRuns, "_prolong_item", slow)
+    world.deliver(durable(lambda _ctx: None, world.clock))
+    assert len(prolonged) == 1
+    assert world.job("run").journal_ends is not None

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hourhand import NotRetryable, Snooze
+from hourhand.domain.durable.records import Record
 from hourhand.domain.durable.reversals import COMPENSATION, compensation_id
 from hourhand.domain.errors import WrittenByNewer, WrongState
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus, Outcome
@@ -16,6 +17,7 @@ from hourhand.domain.side_items import SideItemKind
 from hourhand.handlers.run_context import RunContext
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.durable import run_records, run_waits, runs
+from hourhand.services.durable.runs import DurableRuns
 from tests.world.durable import WEEK, durable, durable_world
 from tests.world.world import World
 
@@ -62,7 +64,7 @@ def test_a_journal_that_is_too_long_to_be_read_ends_the_run(
     assert compensation_id("run", 0, 1) not in world.store.jobs()
 
 
-def test_more_signals_than_a_wait_reads_are_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_signals_that_no_wait_has_returned_are_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_waits, "MAX_UNCONSUMED", 1)
     world = durable_world()
     world.submit(id="run")
@@ -70,7 +72,7 @@ def test_more_signals_than_a_wait_reads_are_logged(monkeypatch: pytest.MonkeyPat
         world.api.signals.send("run", "s", str(number), "1")
     world.settle(durable(lambda ctx: ctx.wait_for("s"), world.clock))
     assert world.job("run").status is JobStatus.SUCCEEDED
-    assert any("more signals" in line.sentence for line in world.telemetry.warnings)
+    assert any("many signals" in line.sentence for line in world.telemetry.warnings)
 
 
 def test_a_result_that_is_gone_ends_the_run_instead_of_repeating_the_step() -> None:
@@ -434,3 +436,48 @@ def test_a_restart_lets_the_object_of_the_payload_before_expire() -> None:
     world.api.signals.send("run", "go", "1", "1")
     world.settle(behave)
     assert {*world.objects.finished()} == {before, now}
+
+
+def test_a_run_with_an_idempotency_key_that_succeeded_runs_again_in_part() -> None:
+    world = durable_world()
+    calls: list[str] = []
+
+    def handler(ctx: RunContext) -> int:
+        ctx.step("a", calls.append, "a")
+        return len(calls)
+
+    job = world.submit(idempotency_key="key")
+    behave = durable(handler, world.clock)
+    world.settle(behave)
+    world.api.run_redrives.redrive_from(job.id, ["a"], actor="caller")
+    world.settle(behave)
+    assert world.api.queries.job(job.id).result_text == "2"
+
+
+def test_a_step_that_failed_may_become_another_kind_of_call_in_the_next_round() -> None:
+    world = durable_world()
+    world.submit(id="run")
+
+    def failing() -> None:
+        raise NotRetryable("no")
+
+    world.settle(durable(lambda ctx: ctx.step("a", failing), world.clock))
+    world.api.operations.redrive("run", actor="caller")
+    world.settle(durable(lambda ctx: ctx.sleep("a", 60), world.clock))
+    assert world.job("run").status is JobStatus.SUCCEEDED
+
+
+def test_a_step_may_take_as_long_as_its_handler_though_the_journal_took_long_to_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = durable_world()
+    read = DurableRuns.read
+
+    def slow(self: DurableRuns, job: Job) -> list[Record]:
+        world.clock.advance(2)
+        return read(self, job)
+
+    monkeypatch.setattr(DurableRuns, "read", slow)
+    world.submit(id="run", timeout_seconds=120)
+    world.settle(durable(lambda ctx: ctx.step("a", int, timeout=120), world.clock))
+    assert world.job("run").status is JobStatus.SUCCEEDED

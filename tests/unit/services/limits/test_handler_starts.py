@@ -10,6 +10,7 @@ import pytest
 
 from hourhand.domain.jobs.job import Job, JobStatus, Outcome
 from hourhand.domain.limits.declarations import Rate
+from hourhand.domain.times import rfc3339
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse, TakenStart
 from hourhand.ports.side_item_store import SideItemWrite
@@ -176,3 +177,26 @@ def test_where_other_jobs_come_first_each_time_the_handler_asks_again_later(
     assert 1 <= taken.wait.total_seconds() <= LONGEST_RETRY_SECONDS
     [job] = world.store.jobs().values()
     assert job.reserved_starts == ()
+
+
+@pytest.mark.parametrize("left", [-30, 5], ids=["expired", "expires soon"])
+def test_a_job_without_a_start_before_its_expiry_ends_its_attempt(left: int) -> None:
+    # The next start is two hours away.
+    world = limited(rate(1, per=7200))
+    longest = 20 * SECOND
+    first, late = Calls(world), Calls(world, longest=longest)
+    world.submit(id="first")
+    world.deliver(first)
+    world.submit(id="late", expires_at=rfc3339(world.clock.now() + 31 * SECOND))
+
+    def after_a_while(job: Job, pulse: Pulse) -> Finished:
+        world.advance(31 - left)
+        return late(job, pulse)
+
+    world.deliver(after_a_while)
+    [taken] = late.taken
+    assert taken.wait is not None
+    assert taken.wait > longest
+    world.advance(taken.wait.total_seconds())
+    world.deliver(late)
+    assert world.job("late").status is JobStatus.EXPIRED

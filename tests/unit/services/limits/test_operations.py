@@ -8,7 +8,7 @@ import pytest
 
 from hourhand.domain.errors import InvalidInput, NotFound, Unavailable, WrongState
 from hourhand.domain.jobs.job import Job, JobStatus
-from hourhand.domain.limits.declarations import Concurrency, Rate
+from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
 from hourhand.domain.limits.overrides import LimitChanges
 from hourhand.domain.schedules.schedule import ScheduleEventKind
 from hourhand.memory import START, MemoryHandlerDirectory
@@ -252,6 +252,27 @@ def test_a_rate_with_an_exact_window_takes_no_number_above_that_of_its_declarati
     with pytest.raises(InvalidInput) as refused:
         limits.change("greet.1", LimitChanges(sets_max=True, max=101), "caller")
     assert "must be from 1 to 100" in refused.value.errors[0].message
+
+
+@pytest.mark.parametrize(
+    ("limit", "number", "named"),
+    [
+        (Rate(5, per=60, name="bank"), 0, True),
+        (Rate(5, per=60, name="bank"), 2_000_000, False),
+        (Concurrency(5, name="bank"), 2_000, False),
+    ],
+)
+def test_a_rate_that_is_to_be_paused_names_the_handlers_to_pause(
+    limit: Limit, number: int, named: bool
+) -> None:
+    handlers = [HandlerInfo(name=name, limits=(limit,)) for name in ("charge", "refund")]
+    limits = service(World(handlers=tuple(handlers)))
+    with pytest.raises(InvalidInput) as refused:
+        limits.change("bank", LimitChanges(sets_max=True, max=number), "caller")
+    message = refused.value.errors[0].message
+    assert ("a rate cannot be paused. Pause its handlers instead: charge, refund" in message) is (
+        named
+    )
 
 
 def test_a_deployment_that_adds_a_limit_before_another_moves_no_number() -> None:

@@ -421,6 +421,49 @@ def test_a_start_after_the_expiry_ends_the_job_expired_and_wastes_no_start() -> 
     assert world.job("next").status is JobStatus.SUCCEEDED
 
 
+@pytest.mark.parametrize("how", [{"exact": True}, {"window": "fixed"}], ids=["sliding", "fixed"])
+def test_a_window_without_room_before_the_expiry_ends_the_job_expired_and_wastes_no_start(
+    how: dict[str, Any],
+) -> None:
+    world = limited(Rate(1, per=60, **how))
+    world.submit(id="first")
+    world.deliver()
+    expires_at = world.clock.now() + 20 * SECOND
+    world.submit(id="late", expires_at=rfc3339(expires_at))
+    world.deliver()
+    assert (world.job("late").due_at, world.job("late").reservation) == (expires_at, None)
+    pass_time(world, 22)
+    assert world.job("late").status is JobStatus.EXPIRED
+    world.submit(id="next")
+    pass_time(world, 40)
+    assert world.job("next").status is JobStatus.SUCCEEDED
+
+
+@pytest.mark.parametrize("how", [{"burst": 1}, {"exact": True}, {"window": "fixed"}])
+def test_a_job_that_a_crowded_gate_sends_back_beyond_its_expiry_ends_when_it_expires(
+    how: dict[str, Any],
+) -> None:
+    world = limited(Rate(1, per=60, **how))
+    world.submit(id="first")
+    world.deliver()
+    expires_at = world.clock.now() + 100 * SECOND
+    world.submit(id="late", expires_at=rfc3339(expires_at))
+    world.deliver()
+    reservation = world.job("late").reservation
+    assert reservation is not None
+    world.advance((reservation.at - world.clock.now()).total_seconds() - 1)
+    # Another job of the rate was refused: the gate has moved beyond the expiry.
+    hold = world.worker.execution.hold_rates
+    assert hold is not None
+    hold(world.job("first"), world.clock.now() + 90 * SECOND)
+    world.advance(1)
+    world.deliver()
+    assert world.job("late").due_at == expires_at
+    pass_time(world, 42)
+    assert world.job("late").status is JobStatus.EXPIRED
+    assert len(starts(world)) == 1
+
+
 def refuse_write(*_: object) -> SideItemWrite:
     """Stand for a write of a state that others moved."""
     return SideItemWrite(is_applied=False, item=None)

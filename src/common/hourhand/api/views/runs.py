@@ -54,6 +54,7 @@ def _step(step: StepView) -> dict[str, Any]:
         result=None if step.result_text is None else json.loads(step.result_text),
         private=step.is_private,
         compensates=step.is_compensated,
+        of=None if step.of is None else dict(step.of),
     )
 
 
@@ -75,6 +76,7 @@ def _record(record: Record, text: str | None) -> dict[str, Any]:
         error=record.error if is_error else None,
         omitted=has_result and not is_error and not is_shown,
         compensates=record.is_compensated,
+        names=None if record.names_text is None else json.loads(record.names_text),
         children=None if record.joined is None else _children(record.joined),
     )
 

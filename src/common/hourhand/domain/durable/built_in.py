@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from hourhand.domain.durable.reversals import COMPENSATION
 
 BATCH = "hourhand.batch"
@@ -18,3 +20,13 @@ CALLBACKS = ("on_success", "on_complete", "on_failure")
 
 DEFINITION = "graph:definition"
 """The step in which a graph records its definition. No node can have this name."""
+
+
+class BatchStatus(StrEnum):
+    """How far a batch is."""
+
+    OPEN = "open"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"

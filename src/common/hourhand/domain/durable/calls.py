@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -94,10 +94,15 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How far an iteration is: behind the row of this cursor, as JSON, and whether it is over."""
+    """How far an iteration is: behind the row of this cursor, as JSON, and whether it is over.
+
+    ``names``: how often the rows before that used each name. A replay does not see these rows, and
+    counts on from there: else the calls of the next row would have the paths of the first one.
+    """
 
     cursor_text: str = "null"
     is_done: bool = False
+    names: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +145,13 @@ def together(suspensions: Sequence[Suspension]) -> Suspension:
     """Return what a run waits for whose branches all wait: it is due at the earliest time."""
     if any(one.kind is None for one in suspensions):
         return NOW
-    first = suspensions[0]
-    if len(suspensions) == 1:
-        return first
     until = min((one.until for one in suspensions if one.until is not None), default=None)
     kinds = {one.kind for one in suspensions} - {WaitKind.TIME}
     kind = next(iter(sorted(kind for kind in kinds if kind is not None)), WaitKind.TIME)
-    names = {one.name for one in suspensions}
-    return Suspension(kind, first.name if len(names) == 1 else "", until)
+    # A signal and a callback may have one name, and each of them must wake the run.
+    waits = {(one.kind, one.name) for one in suspensions}
+    is_one = len(waits) == 1 or not kinds
+    return Suspension(kind, suspensions[0].name if is_one else "", until)
 
 
 class RunEnds(Exception):

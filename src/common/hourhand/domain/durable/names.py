@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from hourhand.domain.ids import content_hash
 
@@ -44,6 +45,18 @@ class PathNames:
         if len(path) > MAX_PATH:
             raise ValueError(f"The path {path} is longer than {MAX_PATH} characters.")
         return path
+
+    def counts(self) -> dict[str, int]:
+        """Return how often each name was used."""
+        return dict(self._used)
+
+    def used_since(self, before: Mapping[str, int]) -> dict[str, int]:
+        """Return how often each name was used in all, of those used since ``before``."""
+        return {name: count for name, count in self._used.items() if count != before.get(name, 0)}
+
+    def count_on(self, counts: Mapping[str, int]) -> None:
+        """Count on from these, for calls that a replay does not come to."""
+        self._used |= {name: max(count, self._used.get(name, 0)) for name, count in counts.items()}
 
 
 def branch_of(path: str) -> str:

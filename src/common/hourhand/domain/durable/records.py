@@ -15,6 +15,9 @@
 | ``pv``, ``cm`` | 1: the result is not to be shown; the step has a compensation |
 | ``lz`` | 1: a replay reads the result only where it is asked for |
 | ``m`` | of the decision record of a graph: the decision on each node, by its number |
+| ``uk`` | 1: the outcome of an earlier try is not known; it may have had its effect |
+| ``rr`` | of a step with a compensation: the round in which it was reset, part of its key |
+| ``nm`` | of a cursor: how often the rows so far used each name, as JSON |
 
 Join records, which count the ends of child jobs, are in `hourhand.domain.durable.joins`. A call
 that submitted children is one `Record` here.
@@ -98,7 +101,10 @@ class RecordOutcome(StrEnum):
 
 SETTLED = frozenset({RecordOutcome.SUCCEEDED, RecordOutcome.FAILED, RecordOutcome.TIMED_OUT})
 
-ATTRIBUTES = ("bg", "cm", "e", "g", "hb", "hs", "lz", "n", "pv", "r", "sc", "u", "vr", "vs", "wt")
+ATTRIBUTES = (
+    *("bg", "cm", "e", "g", "hb", "hs", "lz", "n", "nm", "pv", "r", "rr", "sc", "u", "uk", "vr"),
+    *("vs", "wt"),
+)
 """Those that a write of a record removes unless it sets them."""
 
 
@@ -130,6 +136,9 @@ class Record:
     is_lazy: bool = False
     decisions: Mapping[str, int] = field(default_factory=dict)
     joined: JoinedCall | None = None
+    is_unknown: bool = False
+    reset_round: int = 0
+    names_text: str | None = None
 
     @property
     def is_in_item(self) -> bool:
@@ -149,7 +158,8 @@ class Record:
     @property
     def size_bytes(self) -> int:
         """What it takes of the largest journal, with its value."""
-        return RECORD_BYTES + len(self.path) + len(self.text or "") + self.size
+        texts = len(self.text or "") + len(self.names_text or "")
+        return RECORD_BYTES + len(self.path) + texts + self.size
 
     @property
     def error(self) -> ErrorInfo:
@@ -195,6 +205,9 @@ def record_of(item: SideItem) -> Record:
         is_compensated=bool(item.number("cm")),
         is_lazy=bool(item.number("lz")),
         decisions=item.numbers("m"),
+        is_unknown=bool(item.number("uk")),
+        reset_round=item.number("rr") or 0,
+        names_text=item.text("nm"),
     )
 
 
@@ -228,6 +241,7 @@ class Journal:
         self._visited: set[tuple[RecordKind, str]] = set()
         self._newest_visited: dict[str, tuple[int, int]] = {}
         self._newest: dict[tuple[str, int], int] = defaultdict(int)
+        self._opened: set[str] = set()
         self.size_bytes = 0
         for record in records:
             self._add(record)
@@ -268,17 +282,26 @@ class Journal:
         """Whether the call of a record came in this replay."""
         return (record.kind, record.path) in self._visited
 
+    @property
+    def has_branches(self) -> bool:
+        """Whether this replay came to a branch."""
+        return bool(self._opened)
+
+    def open_branch(self, path: str) -> None:
+        """Note that the replay came to the branch at ``path``."""
+        self._opened.add(f"{path}/")
+
     def is_past(self, branch: str) -> bool:
         """Whether the run was past this point of a branch before.
 
         Then the journal holds an unvisited record of the branch that is newer than every visited
-        one.
+        one. Those of a branch within it count while the replay has not come to that one.
         """
         newest = self._newest_visited.get(branch, (0, 0))
         return any(
             key not in self._visited
             and record.order > newest
-            and branch_of(record.path) == branch
+            and self._is_still_to_come(record, branch)
             and self._counts(record)
             for key, record in self._all.items()
         )
@@ -296,6 +319,13 @@ class Journal:
         found = (record.joined for record in self._all.values() if self._counts(record))
         return [joined for joined in found if joined is not None]
 
+    def _is_still_to_come(self, record: Record, branch: str) -> bool:
+        """Whether the call of a record is of a branch, or of one that is to be opened there."""
+        if not record.path.startswith(branch):
+            return False
+        within, slash, _ = record.path[len(branch) :].partition("/")
+        return not slash or f"{branch}{within}/" not in self._opened
+
     def records(self) -> list[Record]:
         """Return the records that count in this round, oldest first."""
         return sorted(filter(self._counts, self._all.values()), key=lambda record: record.order)
@@ -309,12 +339,21 @@ class Journal:
         return max((r.index for r in self._all.values() if r.token == token), default=0)
 
     def newest_token(self) -> int:
-        """Return the token of the newest record; 0 without one."""
-        return max((record.token for record in self._all.values()), default=0)
+        """Return the token of the newest record; 0 without one.
+
+        A start is no progress: a step may kill its process each time.
+        """
+        ended = (r for r in self._all.values() if r.outcome is not RecordOutcome.STARTED)
+        return max((record.token for record in ended), default=0)
 
     def signals_taken(self) -> set[str]:
         """Return the ids of the signals that waits of this segment returned."""
         return {f"{r.waits_for}#{r.signal}" for r in self._all.values() if r.signal is not None}
+
+    def ended_waits(self) -> set[str]:
+        """Return the paths of the waits in force that are over."""
+        waits = (r for r in self._all.values() if r.kind is RecordKind.WAIT and r.is_settled)
+        return {record.path for record in waits if self._counts(record)}
 
     def _counts(self, record: Record) -> bool:
         if record.round < self.reset_round(record.path):

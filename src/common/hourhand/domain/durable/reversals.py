@@ -12,7 +12,7 @@ NOT_REPLAYABLE = frozenset({REPLAY_MISMATCH, "JournalExpired", "JournalFull"})
 """Errors after which the code cannot replay the journal, so that nothing can be reversed."""
 
 UNKNOWN_OUTCOMES = frozenset({"StepInterrupted", "StepTimeout"})
-"""Failures of steps that say nothing of the effect."""
+"""Failures of tries of a step that say nothing of the effect."""
 
 
 def compensation_id(run_id: str, segment: int, round_: int) -> str:

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -30,7 +30,7 @@ from hourhand.domain.side_items import (
 from hourhand.domain.times import to_ms
 
 MAX_UNCONSUMED = 10_000
-"""Signal records of a name that a wait reads."""
+"""Signals of a name that no wait has returned, above which the worker logs a warning."""
 
 CONSUMED_KEPT = timedelta(hours=24)
 """How long a signal that an earlier segment consumed keeps its id from being used again."""
@@ -75,19 +75,23 @@ def signal_of(item: SideItem) -> Signal:
     )
 
 
-def next_signal(
-    signals: Iterable[Signal], *, created_ms: int, taken: set[str], path: str
-) -> Signal | None:
-    """Return the signal that a wait takes: the oldest that no other wait has."""
+def free_signals(
+    signals: Iterable[Signal], *, created_ms: int, taken: set[str], ended: Container[str], path: str
+) -> list[Signal]:
+    """Return the signals that a wait may take, the one that it takes first: the oldest.
+
+    ``taken``: those that waits of the segment returned. ``ended``: the paths of waits that are
+    over: one that took a signal and then returned something else does not keep it.
+    """
     free = (
         one
         for one in signals
         if one.created_ms == created_ms
         and one.segment is None
-        and one.taken_by in {None, path}
+        and (one.taken_by in {None, path} or one.taken_by in ended)
         and f"{one.name}#{one.id}" not in taken
     )
-    return min(free, default=None)
+    return sorted(free)
 
 
 def put_signal(
@@ -117,12 +121,16 @@ def put_signal(
 
 
 def take_signal(run_id: str, signal: Signal, path: str, keep_until: datetime) -> SideItemUpdate:
-    """Return the write by which one branch of several gets a signal."""
+    """Return the write by which one branch of several gets a signal, as it was read."""
     return SideItemUpdate(
         key=signal_key(run_id, signal.name, signal.id),
         expect=(
             Compares("cr", "=", signal.created_ms),
-            either(Lacks("w"), Compares("w", "=", path)),
+            either(
+                Lacks("w"),
+                Compares("w", "=", path),
+                Compares("w", "=", signal.taken_by or path),
+            ),
         ),
         sets={"w": path},
         keep_until=keep_until,
@@ -130,12 +138,12 @@ def take_signal(run_id: str, signal: Signal, path: str, keep_until: datetime) ->
 
 
 def mark_consumed(
-    run_id: str, created_ms: int, name: str, signal_id: str, segment: int, now: datetime
+    run_id: str, created_ms: int, name: str, signal_id: str, segment: int, keep_until: datetime
 ) -> SideItemUpdate:
-    """Return the write that keeps a signal from the waits of the next segment."""
+    """Return the write that keeps a signal from all waits, also those of the next segment."""
     return SideItemUpdate(
         key=signal_key(run_id, name, signal_id),
         expect=(Compares("cr", "=", created_ms),),
         sets={"sg": segment},
-        keep_until=now + CONSUMED_KEPT,
+        keep_until=keep_until,
     )

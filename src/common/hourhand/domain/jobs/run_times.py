@@ -22,6 +22,14 @@ def journal_end(deadline: datetime, retention_seconds: int) -> datetime:
     return deadline + retention + max(retention, LEAST_JOURNAL_REST)
 
 
+def signals_end(now: datetime, retention_seconds: int) -> datetime:
+    """Return when a signal may be deleted that a run gets at ``now``, whatever its deadline is.
+
+    The claim sets the deadline, and a restart sets another.
+    """
+    return journal_end(now + MAX_RUN, retention_seconds)
+
+
 def records_end(job: Job) -> datetime | None:
     """Return when the oldest records of a run may be deleted; ``None``: it has none."""
     if job.journal_ends is not None or job.run_deadline is None:

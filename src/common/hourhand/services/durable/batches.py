@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from hourhand.domain.durable.built_in import BATCH, CALLBACKS, MEMBERS
+from hourhand.domain.durable.built_in import BATCH, CALLBACKS, MEMBERS, BatchStatus
 from hourhand.domain.durable.joins import (
     MAX_CHILDREN,
     JoinRecord,
@@ -58,6 +57,7 @@ from hourhand.domain.times import to_ms
 from hourhand.ports.handler_directory import BUILT_IN_HANDLERS
 from hourhand.services.durable.children import Children
 from hourhand.services.durable.completions import Completer
+from hourhand.services.durable.members import MemberChecks, members_of_batch
 from hourhand.services.durable.signals import scope_at
 from hourhand.services.durable.values import RunPorts
 from hourhand.services.jobs.payload_store import PayloadStore
@@ -68,16 +68,6 @@ if TYPE_CHECKING:
 
 MAX_LOST_RACES = 20
 """How often a batch may change between a read and a write before the request fails."""
-
-
-class BatchStatus(StrEnum):
-    """How far a batch is."""
-
-    OPEN = "open"
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
 
 
 _ENDS = {
@@ -117,14 +107,31 @@ class BatchService:
     ports: RunPorts
     completer: Completer
     contents: PayloadStore
+    members: MemberChecks
 
     def submit(
-        self, request: JobSubmission, *, is_open: bool, actor: str, trace_id: str | None = None
+        self,
+        request: JobSubmission,
+        *,
+        is_open: bool,
+        actor: str,
+        trace_id: str | None = None,
+        first: Sequence[Mapping[str, Any]] = (),
     ) -> Submitted:
         """Accept a batch: ``request`` is that of its job, whose payload has the members.
 
-        An open one takes its members by `add`. Raises as `SubmissionService.submit`.
+        An open one takes its members by `add`; ``first``: those that are added at once. Raises
+        `InvalidInput` naming the wrong fields of members and callbacks, and as
+        `SubmissionService.submit`.
         """
+        callbacks = {n: request.payload[n] for n in CALLBACKS if n in request.payload}
+        jobs = first if is_open else request.payload[MEMBERS]
+        try:
+            self.members.require_valid("batch", members_of_batch(jobs, callbacks))
+        except InvalidInput:
+            # Handlers and times may differ by now. But a repeated submission returns its job.
+            if not self.submission.is_known(request):
+                raise
         built_in = BUILT_IN_HANDLERS[BATCH]
         submitted = self.submission.submit(
             request, actor=actor, trace_id=trace_id, built_in=built_in
@@ -133,6 +140,8 @@ class BatchService:
             # Also for a batch that exists: the request that put its job may have died before this.
             scope = scope_at(submitted.job, self.ports)
             self.ports.side_items.write_item(put_open_root(scope, _key(submitted.job)))
+            if first and not submitted.job.status.is_final:
+                self._add_all(submitted.job, 0, first)
         return submitted
 
     def show(self, batch_id: str) -> BatchView:
@@ -172,11 +181,10 @@ class BatchService:
         """
         job = self._require(batch_id)
         self._require_room(first_index + len(specs))
-        scope, key = scope_at(job, self.ports), _key(job)
+        self.members.require_valid("request", members_of_batch(specs))
         if job.status.is_final:
             raise _closed(batch_id)
-        for number, indexes in _by_record(range(first_index, first_index + len(specs))):
-            self._add(job, scope, key, number, indexes, first_index, specs)
+        self._add_all(job, first_index, specs)
         return job
 
     def close(self, batch_id: str, total: int | None) -> Job:
@@ -222,6 +230,14 @@ class BatchService:
                 self.ports.side_items.write_item(report_full(scope.run_id, scope.segment, sealed))
         return self.ports.side_items.write_item(end_opening(scope, key, total)).is_applied
 
+    def _add_all(self, job: Job, first_index: int, specs: Sequence[Mapping[str, Any]]) -> None:
+        scope, key = scope_at(job, self.ports), _key(job)
+        if self.ports.side_items.read_item(root_key(job.id, job.segment, key)) is None:
+            # It never was open: its run puts the join records.
+            raise _closed(job.id)
+        for number, indexes in _by_record(range(first_index, first_index + len(specs))):
+            self._add(job, scope, key, number, indexes, first_index, specs)
+
     def _add(
         self,
         job: Job,
@@ -252,10 +268,10 @@ class BatchService:
             for index in missing
         ]
         children = [
-            (link, ChildSpec(specs[index - first_index]))
+            self.children.build(job, link, ChildSpec(specs[index - first_index]))
             for link, index in zip(links, missing, strict=True)
         ]
-        self.children.submit(job, children)
+        self.children.put(children)
         places = [index % CHUNK for index in missing]
         if self._written(confirm(scope, key, number, places)) is None:
             raise _gone(job.id)

@@ -12,7 +12,6 @@ from hourhand.domain.durable.records import Journal, Record, RecordKind, RecordO
 from hourhand.domain.durable.reversals import (
     COMPENSATION,
     NOT_REPLAYABLE,
-    UNKNOWN_OUTCOMES,
     compensation_id,
 )
 from hourhand.domain.ids import canonical_json, trace_id_for
@@ -42,7 +41,9 @@ class Compensations:
         round. Raises `Unavailable`.
         """
         failure = (job.last_failure or "").partition(":")[0]
-        if failure in NOT_REPLAYABLE or not job.is_durable_run:
+        # Of a run that was cancelled or expired, the last failure is that of an earlier round.
+        is_unfit = job.status is JobStatus.DEAD and failure in NOT_REPLAYABLE
+        if is_unfit or not job.is_durable_run:
             return False
         try:
             records = self.runs.read(job)
@@ -105,7 +106,8 @@ class Compensations:
             else:
                 job = marked.job
         records = self.runs.read(job)
-        journal = Journal(records, round_=job.round, resets=self.runs.resets(job))
+        # Without resets: a step that was reset, and did not run again, had its effect all the same.
+        journal = Journal(records, round_=job.round, resets={})
         scope = scope_of(job, records_end(job) or self.runs.ports.clock.now())
         run = Invocation(self.runs.ports, job, journal, scope, replays_only=True)
         return ReversedRun(
@@ -120,16 +122,17 @@ def may_need_reversal(record: Record) -> bool:
     """Whether a step with a compensation may have had its effect."""
     if record.kind is not RecordKind.STEP or not record.is_compensated:
         return False
-    if record.outcome is RecordOutcome.FAILED:
-        return record.error.type in UNKNOWN_OUTCOMES
-    return record.outcome in {RecordOutcome.SUCCEEDED, RecordOutcome.STARTED}
+    return record.is_unknown or record.outcome in {
+        RecordOutcome.SUCCEEDED,
+        RecordOutcome.STARTED,
+    }
 
 
 def _outcomes(run: Invocation, records: list[Record]) -> Mapping[str, tuple[str, str | None]]:
     """Return the key, and the result or ``None``, of each step that may have to be reversed."""
     return {
         record.path: (
-            step_key(run.run_id, run.segment, record.path, run.journal.reset_round(record.path)),
+            step_key(run.run_id, run.segment, record.path, record.reset_round),
             run.text_of(record) if record.outcome is RecordOutcome.SUCCEEDED else None,
         )
         for record in records

@@ -26,7 +26,9 @@ from hourhand.domain.durable.records import (
     RecordOutcome,
     error_text,
 )
+from hourhand.domain.durable.reversals import UNKNOWN_OUTCOMES
 from hourhand.domain.durable.signals import (
+    CONSUMED_KEPT,
     mark_consumed,
 )
 from hourhand.domain.durable.writes import (
@@ -36,6 +38,7 @@ from hourhand.domain.durable.writes import (
     start_allowed,
     step_allowed,
 )
+from hourhand.domain.ids import canonical_json
 from hourhand.domain.jobs.job import ErrorInfo
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.waiting import WaitKind
@@ -112,8 +115,8 @@ class Invocation(RunDecisions):
             "o": RecordOutcome.STARTED.value,
             "n": attempt.number,
             "bg": to_ms(attempt.began_at),
-            "cm": 1 if options.is_compensated else None,
             "pv": 1 if options.is_private else None,
+            **self._reversal(attempt.path, options, is_unknown=self._is_unknown(attempt.path)),
         }
         floor = self._floor(RecordKind.STEP, attempt.path, is_once=options.is_once)
         allowed = start_allowed(self.scope, floor, attempt.seen, is_once=options.is_once)
@@ -143,7 +146,11 @@ class Invocation(RunDecisions):
     ) -> Try | Suspension | Failure | Value:
         """Decide what follows a failed try, and record it where it must be."""
         if counts and (not error.retryable or attempt.number >= policy.max_attempts):
-            failed = {"o": RecordOutcome.FAILED.value, "r": error_text(error)}
+            failed = {
+                "o": RecordOutcome.FAILED.value,
+                "r": error_text(error),
+                "uk": 1 if error.type in UNKNOWN_OUTCOMES else None,
+            }
             return self._end(attempt, options, failed, Failure(error)) or Failure(error)
         wait = delay if delay is not None else self._delay(policy, attempt.number)
         done = attempt.number if counts else attempt.number - 1
@@ -155,6 +162,7 @@ class Invocation(RunDecisions):
             "o": RecordOutcome.RETRYING.value,
             "r": error_text(error),
             "u": to_ms(due),
+            "uk": 1 if error.type in UNKNOWN_OUTCOMES else None,
         }
         ended = self._end(replace(attempt, number=done), options, values, None)
         if ended is not None:
@@ -173,12 +181,13 @@ class Invocation(RunDecisions):
     ) -> Value | Failure | None:
         """Record how a try ended; return ``answer``, or what another worker recorded before."""
         path, seen = attempt.path, attempt.seen
+        is_unknown = values.get("uk") is not None or (seen is not None and seen.is_unknown)
         whole = {
             **values,
+            **self._reversal(path, options, is_unknown=is_unknown),
             "n": attempt.number,
             "bg": to_ms(attempt.began_at),
             "e": to_ms(self.ports.clock.now()),
-            "cm": 1 if options.is_compensated else None,
             "pv": 1 if options.is_private else None,
             "lz": 1 if options.is_lazy else None,
         }
@@ -202,6 +211,22 @@ class Invocation(RunDecisions):
             break
         return self._settled(standing)
 
+    def _is_unknown(self, path: str) -> bool:
+        """Whether an earlier try of a step may have had its effect, without a result of it."""
+        before = self.journal.stored(RecordKind.STEP, path)
+        if before is None or before.round < self.journal.reset_round(path):
+            return False
+        return before.is_unknown or before.outcome is RecordOutcome.STARTED
+
+    def _reversal(
+        self, path: str, options: StepOptions, *, is_unknown: bool
+    ) -> dict[str, Stored | None]:
+        """Return the attributes of a record that its compensation reads."""
+        if not options.is_compensated:
+            return {"cm": None, "uk": None}
+        reset = self.journal.reset_round(path)
+        return {"cm": 1, "uk": 1 if is_unknown else None, "rr": reset or None}
+
     def _interrupted(self, record: Record) -> Failure | Value:
         """Record that a step that runs once was interrupted: it may have had its effect."""
         values: dict[str, Stored | None] = {
@@ -211,6 +236,8 @@ class Invocation(RunDecisions):
             "e": to_ms(self.ports.clock.now()),
             "r": error_text(INTERRUPTED),
             "cm": 1 if record.is_compensated else None,
+            "uk": 1 if record.is_compensated else None,
+            "rr": record.reset_round or None,
             "pv": 1 if record.is_private else None,
         }
         if record.token >= self.scope.token:
@@ -248,6 +275,10 @@ class Invocation(RunDecisions):
             _, record = self._put(RecordKind.STEP, path, values, self.scope.may_put(floor))
         return from_ms(int(json.loads(record.text or "0")))
 
+    def open_branch(self, path: str) -> None:
+        """Note that the handler came to a branch."""
+        self.journal.open_branch(path)
+
     def version(self, path: str) -> int:
         """Return 1 if the run takes a change of the code, 0 if it was past it before."""
         if self.journal.change(path) is not None:
@@ -262,7 +293,10 @@ class Invocation(RunDecisions):
     def place(self, path: str) -> Place:
         """Return how far an iteration is."""
         record = self._find(RecordKind.CURSOR, path)
-        return Place() if record is None else Place(record.text or "null", record.is_settled)
+        if record is None:
+            return Place()
+        names = json.loads(record.names_text or "{}")
+        return Place(record.text or "null", record.is_settled, names)
 
     def save_place(self, path: str, place: Place) -> None:
         """Save how far an iteration is. Raises `RunLost` if another worker is further."""
@@ -276,6 +310,7 @@ class Invocation(RunDecisions):
             "bg": now_ms if before is None else before.began_ms,
             "e": now_ms if place.is_done else None,
             "r": place.cursor_text,
+            "nm": canonical_json(place.names) if place.names else None,
         }
         floor = self._floor(RecordKind.CURSOR, path)
         allowed = cursor_allowed(self.scope, floor, saves)
@@ -286,11 +321,11 @@ class Invocation(RunDecisions):
     def before_restart(self) -> None:
         """Mark the signals that this segment consumed, for the next one."""
         self._require_writable()
-        now = self.ports.clock.now()
+        kept_until = self.ports.clock.now() + CONSUMED_KEPT
         for taken in sorted(self.journal.signals_taken()):
             name, _, signal_id = taken[1:].partition("#")
             update = mark_consumed(
-                self.run_id, self.scope.created_ms, name, signal_id, self.segment, now
+                self.run_id, self.scope.created_ms, name, signal_id, self.segment, kept_until
             )
             self.ports.side_items.write_item(update)
 

@@ -9,7 +9,7 @@ from hourhand.domain.durable.calls import RunEnds
 from hourhand.domain.durable.names import is_below
 from hourhand.domain.durable.records import SIGNAL, RecordKind
 from hourhand.domain.durable.reversals import compensation_id
-from hourhand.domain.durable.signals import mark_consumed
+from hourhand.domain.durable.signals import CONSUMED_KEPT, mark_consumed
 from hourhand.domain.durable.writes import put_reset
 from hourhand.domain.errors import Compensated, FieldError, InvalidInput, NotFound, WrongState
 from hourhand.domain.graphs.decisions import downstream
@@ -110,12 +110,12 @@ class RunRedrives:
         except RunEnds:
             # A journal that is too long to be read: its waits are not known.
             return
-        now = self.runs.ports.clock.now()
+        kept_until = self.runs.ports.clock.now() + CONSUMED_KEPT
         for record in records:
             if record.signal is not None:
                 name = record.waits_for.removeprefix(SIGNAL)
                 update = mark_consumed(
-                    job.id, record.created_ms, name, record.signal, job.segment, now
+                    job.id, record.created_ms, name, record.signal, job.segment, kept_until
                 )
                 self.runs.ports.side_items.write_item(update)
 
@@ -145,6 +145,12 @@ class RunRedrives:
         require_durable(job, self.handlers)
         if not job.status.is_final:
             raise WrongState(f"Run {job_id} is {job.status}; only a run that ended is redriven.")
+        if job.status is JobStatus.SUCCEEDED and job.parent is not None:
+            # Its result is in the journal of its run, and a replay of that must find it again.
+            raise WrongState(
+                f"Run {job_id} SUCCEEDED as a child of run {job.parent.run_id}. Redrive that run "
+                "from the call that submitted it."
+            )
         if job.status is JobStatus.SUCCEEDED and job.unique_key is not None:
             # A submission of its key does not look at a job that succeeded.
             raise WrongState(

@@ -44,7 +44,7 @@ class RunRecords:
     """Finds and writes the records of a run, which are side items of its job.
 
     ``replays_only``: it writes nothing, and ends at the first new call, as if the run was lost.
-    ``new_records``: how many records it wrote. A run with new records made progress.
+    ``new_records``: how many records it wrote, without starts. A run that has any made progress.
     """
 
     ports: RunPorts
@@ -94,15 +94,17 @@ class RunRecords:
         record = self.journal.find(path)
         if record is None:
             return None
+        is_older = record.round < self.scope.round
+        fails = {RecordOutcome.FAILED} | ({RecordOutcome.TIMED_OUT} if drops_timeouts else set())
+        if is_older and record.outcome in fails:
+            return None
         if record.kind is not kind or record.waits_for != waits_for:
             raise RunEnds(
                 REPLAY_MISMATCH,
                 f"The call {path} is a {_what(kind, waits_for)} now, and its record is that of a "
                 f"{_what(record.kind, record.waits_for)}. Fix the code, then redrive the run.",
             )
-        is_older = record.round < self.scope.round
-        fails = {RecordOutcome.FAILED} | ({RecordOutcome.TIMED_OUT} if drops_timeouts else set())
-        return None if is_older and record.outcome in fails else record
+        return record
 
     def _floor(
         self,
@@ -144,7 +146,8 @@ class RunRecords:
         is_ours = written.is_applied or record.order == (self.scope.token, index)
         if is_ours:
             self._index = index
-            self.new_records += 1
+            # A start is no progress: a step may kill its process each time.
+            self.new_records += record.outcome is not RecordOutcome.STARTED
         self.journal.put(record)
         return is_ours, record
 

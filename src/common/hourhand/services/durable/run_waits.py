@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from hourhand.domain.durable.calls import (
     IN_PLACE,
     Failure,
+    RunEnds,
     Suspension,
     TimedOut,
     Value,
@@ -25,7 +26,8 @@ from hourhand.domain.durable.records import (
 from hourhand.domain.durable.signals import (
     MAX_UNCONSUMED,
     Signal,
-    next_signal,
+    free_signals,
+    mark_consumed,
     signal_of,
     signal_prefix,
     take_signal,
@@ -39,6 +41,10 @@ from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.side_items import Compares, Lacks, Stored
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.services.durable.run_records import RunRecords
+
+SIGNAL_PAGE = 1_000
+MAX_SIGNAL_PAGES = 1_000
+"""Signals of a name that a wait reads, page by page: ten times the records of a journal."""
 
 CALLBACK_TIMEOUT = ErrorInfo(
     type="CallbackTimeout",
@@ -55,6 +61,7 @@ class RunWaits(RunRecords):
         """Return how long to sleep in place, or that the run suspends."""
         record = self._find(RecordKind.WAIT, path, SLEEP)
         if record is None:
+            self._give_up_signal(path)
             if isinstance(until, timedelta):
                 until = self.ports.clock.now() + until
             values: dict[str, Stored | None] = {
@@ -78,13 +85,17 @@ class RunWaits(RunRecords):
         if record is not None and record.is_settled:
             return self._waited(record)
         floor = self._floor(RecordKind.WAIT, path, drops_timeouts=not has_default)
+        self._give_up_signal(path)
+        now_ms = to_ms(self.ports.clock.now())
+        began_ms = now_ms if record is None else record.began_ms
         signal = self._next_signal(name, path)
         if signal is not None:
             values: dict[str, Stored | None] = {
                 "o": RecordOutcome.SUCCEEDED.value,
                 "wt": SIGNAL + name,
                 "g": signal.id,
-                "e": to_ms(self.ports.clock.now()),
+                "bg": began_ms,
+                "e": now_ms,
                 **self._kept_of(path, signal),
             }
             allowed = wait_allowed(self.scope, floor)
@@ -102,6 +113,7 @@ class RunWaits(RunRecords):
             "o": RecordOutcome.TIMED_OUT.value,
             "wt": SIGNAL + name,
             "u": record.until_ms,
+            "bg": record.began_ms,
             "e": to_ms(self.ports.clock.now()),
         }
         _, standing = self._put(RecordKind.WAIT, path, over, wait_allowed(self.scope, floor))
@@ -125,32 +137,65 @@ class RunWaits(RunRecords):
 
     def _next_signal(self, name: str, path: str) -> Signal | None:
         """Return the signal that the wait at ``path`` takes."""
-        items = self.ports.side_items.query_items(
-            self.run_id, prefix=signal_prefix(name), limit=MAX_UNCONSUMED + 1
+        free = free_signals(
+            self._signals(name),
+            created_ms=self.scope.created_ms,
+            taken={one[1:] for one in self.journal.signals_taken()},
+            ended=self.journal.ended_waits(),
+            path=path,
         )
-        if len(items) > MAX_UNCONSUMED:
+        if len(free) > MAX_UNCONSUMED:
             self.ports.telemetry.warning(
-                "A run has more signals of a name than a wait reads.",
+                "A run has many signals of a name that no wait has returned.",
                 job_id=self.run_id,
                 signal=name,
-                limit=MAX_UNCONSUMED,
+                count=len(free),
             )
-        taken = {one[1:] for one in self.journal.signals_taken()}
-        signals = [signal_of(item) for item in items]
-        found = self._choose(signals, taken, path)
-        while found is not None and branch_of(path) and found.taken_by != path:
-            # Another owner may run the branches in another order: the signal's own item says
-            # which of them has it.
-            update = take_signal(self.run_id, found, path, self.scope.keep_until)
-            if self.ports.side_items.write_item(update).is_applied:
-                break
-            # One less to choose from, so this ends.
-            taken.add(f"{found.name}#{found.id}")
-            found = self._choose(signals, taken, path)
-        return found
+        if not free or not (branch_of(path) or self.journal.has_branches):
+            return next(iter(free), None)
+        self._require_writable()
+        # Another owner may run the branches in another order: the signal's own item says which of
+        # them has it.
+        return next((one for one in free if one.taken_by == path or self._take(one, path)), None)
 
-    def _choose(self, signals: Sequence[Signal], taken: set[str], path: str) -> Signal | None:
-        return next_signal(signals, created_ms=self.scope.created_ms, taken=taken, path=path)
+    def _take(self, signal: Signal, path: str) -> bool:
+        update = take_signal(self.run_id, signal, path, self.scope.keep_until)
+        return self.ports.side_items.write_item(update).is_applied
+
+    def _signals(self, name: str) -> Iterator[Signal]:
+        """Yield the signals of a name, also those that waits returned: they keep their ids."""
+        prefix = signal_prefix(name)
+        after: str | None = None
+        for _ in range(MAX_SIGNAL_PAGES):
+            items = self.ports.side_items.query_items(
+                self.run_id, prefix=prefix, after=after, limit=SIGNAL_PAGE
+            )
+            yield from map(signal_of, items)
+            if len(items) < SIGNAL_PAGE:
+                return
+            after = items[-1].key.sort
+        limit = MAX_SIGNAL_PAGES * SIGNAL_PAGE
+        raise RunEnds("JournalFull", f"The run has {limit:,} signals of the name {name} or more.")
+
+    def _give_up_signal(self, path: str) -> None:
+        """Keep the signal that this wait returned, before a redrive reset it, from other waits.
+
+        Its record is about to be replaced, and no other names the signal.
+        """
+        before = self.journal.stored(RecordKind.WAIT, path)
+        if before is None or before.signal is None:
+            return
+        self._require_writable()
+        name = before.waits_for.removeprefix(SIGNAL)
+        update = mark_consumed(
+            self.run_id,
+            self.scope.created_ms,
+            name,
+            before.signal,
+            self.segment,
+            self.scope.keep_until,
+        )
+        self.ports.side_items.write_item(update)
 
     def open_callback(
         self, path: str, timeout: timedelta | None, heartbeat: timedelta | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,7 +19,7 @@ from hourhand.domain.durable.records import (
 )
 from hourhand.domain.durable.writes import Scope
 from hourhand.domain.jobs.job import Job
-from hourhand.domain.jobs.run_times import DEFAULT_RUN, journal_end
+from hourhand.domain.jobs.run_times import DEFAULT_RUN, journal_end, signals_end
 from hourhand.domain.jobs.transitions import keep_journal
 from hourhand.domain.side_items import (
     SIGNAL_PREFIX,
@@ -32,10 +33,10 @@ from hourhand.ports.job_store import Applied
 from hourhand.services.durable.invocation import Invocation
 from hourhand.services.durable.values import RunPorts
 
-PAGE = 1_000
-"""Items that are given a later end between two reads."""
+PAGE = 200
+"""Items that are given a later end between two reads; after each the lease may be renewed."""
 
-MAX_PAGES = 1_000
+MAX_PAGES = 5_000
 
 _NO_RECORDS = frozenset({SideItemKind.RESET, SideItemKind.JOIN})
 """Items of a journal that are no records of calls by themselves."""
@@ -47,10 +48,11 @@ class DurableRuns:
 
     ports: RunPorts
 
-    def open(self, job: Job) -> Invocation:
+    def open(self, job: Job, keep_lease: Callable[[], None]) -> Invocation:
         """Return an invocation over the journal of a RUNNING run.
 
-        Raises `RunEnds` for one whose time is over, `RunLost`, `WrittenByNewer` and `Unavailable`.
+        ``keep_lease``: called again and again where that takes long; it may raise `RunLost`.
+        Raises `RunEnds` for one whose time is over, `RunLost`, `WrittenByNewer`, `Unavailable`.
         """
         now = self.ports.clock.now()
         deadline = job.run_deadline or now + DEFAULT_RUN
@@ -65,7 +67,7 @@ class DurableRuns:
                     "Records of the run may be gone, so a replay could repeat their effects. "
                     "Submit a new job, or redrive with fresh: true.",
                 )
-            self._prolong(job, keep_until)
+            self._prolong(job, keep_until, keep_lease)
         records = self.read(job)
         journal = Journal(records, round_=job.round, resets=self.resets(job))
         return Invocation(self.ports, job, journal, scope)
@@ -82,7 +84,8 @@ class DurableRuns:
         others = (i for i in items if i.key.kind not in _NO_RECORDS)
         return [
             *(record for record in map(record_of, others) if record.created_ms == created_ms),
-            *(joined.as_record() for joined in calls),
+            # A call that was reset has several under one path: the last one is in force.
+            *sorted((joined.as_record() for joined in calls), key=lambda record: record.order),
         ]
 
     def resets(self, job: Job) -> dict[str, int]:
@@ -94,16 +97,22 @@ class DurableRuns:
         )
         return dict(item.numbers("fl")) if item is not None else {}
 
-    def _prolong(self, job: Job, keep_until: datetime) -> None:
+    def _prolong(self, job: Job, keep_until: datetime, keep_lease: Callable[[], None]) -> None:
         """Give every item of a redriven run the end that follows from its new deadline."""
-        for prefix in (journal_prefix(job.segment), _value_prefix(job.segment), SIGNAL_PREFIX):
+        ends = {
+            journal_prefix(job.segment): keep_until,
+            _value_prefix(job.segment): keep_until,
+            SIGNAL_PREFIX: signals_end(self.ports.clock.now(), job.retention_seconds),
+        }
+        for prefix, end in ends.items():
             after: str | None = None
             for _ in range(MAX_PAGES):
                 items = self.ports.side_items.query_items(
                     job.id, prefix=prefix, after=after, limit=PAGE
                 )
                 for item in items:
-                    self._prolong_item(item, keep_until)
+                    self._prolong_item(item, end)
+                keep_lease()
                 if len(items) < PAGE:
                     break
                 after = items[-1].key.sort
@@ -114,7 +123,7 @@ class DurableRuns:
                 self.ports.objects.mark_finished(record.place, keep_until)
             if record.joined is not None:
                 assert self.ports.children is not None, "only workers open runs"
-                self.ports.children().prolong(job, record.joined, keep_until)
+                self.ports.children().prolong(job, record.joined, keep_until, keep_lease)
         if not isinstance(self.ports.jobs.transition(keep_journal(job)), Applied):
             raise RunLost
 

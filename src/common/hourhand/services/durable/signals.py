@@ -10,7 +10,7 @@ from hourhand.domain.durable.writes import Scope
 from hourhand.domain.errors import NotDurable, NotFound, RunEnded
 from hourhand.domain.ids import content_hash
 from hourhand.domain.jobs.job import Job
-from hourhand.domain.jobs.run_times import DEFAULT_RUN, journal_end
+from hourhand.domain.jobs.run_times import DEFAULT_RUN, journal_end, signals_end
 from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.ports.handler_directory import BUILT_IN_HANDLERS, HandlerDirectory
 from hourhand.services.durable.completions import Completer
@@ -36,7 +36,10 @@ class SignalService:
         Raises `NotFound`, `NotDurable`, `RunEnded`, `TooLarge` and `Unavailable`.
         """
         require_size("payload", payload_text)
-        scope = scope_at(self._require_run(job_id), self.ports)
+        job = self._require_run(job_id)
+        # Not by the deadline of the run: it may be claimed, or restart, before a wait reads this.
+        keep_until = signals_end(self.ports.clock.now(), job.retention_seconds)
+        scope = scope_of(job, keep_until)
         text, place = self._kept(scope, payload_text)
         update = put_signal(
             job_id,
@@ -82,7 +85,7 @@ def require_durable(job: Job, handlers: HandlerDirectory) -> None:
 
 
 def scope_at(job: Job, ports: RunPorts) -> Scope:
-    """Return whose items a caller writes beside a run, and until when they are kept.
+    """Return whose records a caller writes beside a run, and until when they are kept.
 
     A run that was not claimed yet has no deadline.
     """

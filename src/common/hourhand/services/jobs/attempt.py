@@ -226,7 +226,7 @@ class RunningAttempt:
         """Open the journal of a durable run; see the port `Pulse`."""
         assert self.tools.runs is not None, "this worker has no journals"
         try:
-            self.opened = opened = self.tools.runs().open(self.job)
+            self.opened = opened = self.tools.runs().open(self.job, self._keep_lease)
         except WrittenByNewer as newer:
             log_newer(self.tools.telemetry, newer)
             return Finished(outcome=Outcome.SNOOZED, retry_after=LEFT_TO_NEWER)
@@ -239,6 +239,13 @@ class RunningAttempt:
             # An invocation that was lost made progress: it does not count among those without.
             self.beat(None)
         return opened
+
+    def _keep_lease(self) -> None:
+        """Renew the lease, where much of it is used up before the handler runs and beats itself."""
+        left = self.lease_ends_at - self.tools.clock.monotonic()
+        used = self.tools.timings.job_lease.total_seconds() - left
+        if used >= self.tools.timings.heartbeat.total_seconds() and self.beat(None) == "lost":
+            raise RunLost
 
     def _attempt(self) -> int | None:
         """Return the attempt that a heartbeat writes: attempts count those without progress."""

@@ -43,14 +43,17 @@ class KeyCheck:
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyGuard:
-    """Reads and writes the records; a job without a key needs none: its own item is the record."""
+    """Reads and writes the records; a job without a key needs none: its own item is the record.
+
+    Nor does a durable run: its journal is one, and a part of it may run again after its success.
+    """
 
     records: IdempotencyStore
     clock: Clock
 
     def begin(self, job: Job, payload_text: str) -> KeyCheck:
         """Claim the key of ``job`` for its current attempt."""
-        if job.idempotency_key is None:
+        if job.idempotency_key is None or job.is_durable_run:
             return KeyCheck(KeyState.RUN)
         now = self.clock.now()
         record = self._record(job, payload_text)
@@ -66,7 +69,7 @@ class IdempotencyGuard:
 
     def finish(self, job: Job, payload_text: str, result: Content) -> bool:
         """Note the result of a successful attempt; whether the record was still its own."""
-        if job.idempotency_key is None:
+        if job.idempotency_key is None or job.is_durable_run:
             return True
         record = self._record(job, payload_text, result)
         return self.records.finish(record)

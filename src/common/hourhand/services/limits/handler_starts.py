@@ -8,7 +8,7 @@ the end of the line again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from hourhand.domain.jobs.job import Job
@@ -22,6 +22,7 @@ from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.rate_limiters import Crowded, Given, Limiter, RateLimiters, TooFar
 
 AT_ONCE = timedelta(0)
+MOMENT = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +55,18 @@ class HandlerStarts:
         if held is not None and held.is_paid and now <= held.at + PAID_FOR:
             del reserved[key]
             return TakenStart(is_start=True, wait=AT_ONCE)
+        taker = job
+        if job.expires_at is not None:
+            # The job runs, so only its next attempt can expire: not a start that is waited for.
+            taker = replace(job, expires_at=max(job.expires_at, now + longest))
+        early = min(longest, EARLY_START)
         try:
-            given = self._given(limiter, job, min(longest, EARLY_START), came_back=held is not None)
+            given = self._given(limiter, taker, early, came_back=held is not None)
         except TooFar:
-            wait = None if job.expires_at is None else max(job.expires_at - now, AT_ONCE)
-            return TakenStart(is_start=False, wait=wait)
+            if job.expires_at is None:
+                return TakenStart(is_start=False, wait=None)
+            # Longer than the handler may wait: it ends its attempt, and the job expires.
+            return TakenStart(is_start=False, wait=max(job.expires_at - now, longest) + MOMENT)
         except Crowded:
             return TakenStart(is_start=False, wait=self.limiters.ask_again())
         is_start = given.gives in {Pass.START, Pass.GATE}

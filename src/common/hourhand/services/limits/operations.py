@@ -56,6 +56,9 @@ WAITERS_SHOWN = 20
 MAX_LOST_RACES = 10
 """How often the record of overrides may change between read and write before the call fails."""
 
+HANDLERS_NAMED = 20
+"""Of those that have a limit, in the answer to a number that it cannot have."""
+
 EVENT_NOTE_BYTES = 200
 """Of what the audit shows of a change."""
 
@@ -444,12 +447,20 @@ def _read_position(cursor: str, fingerprint: str) -> RetimePosition:
     return RetimePosition(from_ms(began_ms), last_bucket, due_ms, tie)
 
 
+def _no_pause(declared: DeclaredLimit, number: int) -> str:
+    """Return what to do instead of setting a rate to 0, which is meant as a pause."""
+    if number != 0 or isinstance(declared.limit, Concurrency):
+        return ""
+    named = ", ".join(declared.handlers[:HANDLERS_NAMED])
+    return f": a rate cannot be paused. Pause its handlers instead: {named}"
+
+
 def _require_numbers(declared: DeclaredLimit, changes: LimitChanges) -> None:
     """Refuse a change that the limit cannot have."""
     lowest, highest = settable(declared.limit)
     given = {"max": changes.max, **{f"overrides.{key}": n for key, n in changes.keys.items()}}
     problems = [
-        FieldError(field, f"must be from {lowest} to {highest:,}")
+        FieldError(field, f"must be from {lowest} to {highest:,}{_no_pause(declared, number)}")
         for field, number in given.items()
         if number is not None and not lowest <= number <= highest
     ]

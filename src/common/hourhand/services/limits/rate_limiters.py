@@ -232,6 +232,8 @@ class RateLimiters:
             if is_bound and is_too_far(state, bounds):
                 raise TooFar
             write = decide(limiter.key, state, cost_us, bounds, now)
+            if is_bound and _is_too_late(write, job):
+                raise TooFar
             made = self.side_items.write_item(write.update)
             state = read_state(made.item)
             if made.is_applied:
@@ -255,3 +257,8 @@ class RateLimiters:
                 count=most,
             )
         return min(cost, most)
+
+
+def _is_too_late(write: RateWrite, job: Job) -> bool:
+    """Whether a window has no room before a job expires: it would reserve a start in vain."""
+    return write.at is not None and job.expires_at is not None and write.at > job.expires_at

@@ -88,7 +88,9 @@ class RateWaits:
         names = ", ".join(limiter.limit.name for limiter, _ in given)
         sets = {"reservation": Reservation(at, paid)}
         build = partial(change, sets=sets, reason=f"the rate of {names} is reached")
-        result = self.due.move(job, at, build, self.worker)
+        # A crowded gate may give a time at which the job has expired: it ends when it expires.
+        due_at = at if job.expires_at is None else min(at, job.expires_at)
+        result = self.due.move(job, due_at, build, self.worker)
         if not isinstance(result, Applied):
             return self.ask_again()
         self.telemetry.count("starts_reserved")

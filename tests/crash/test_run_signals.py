@@ -1,0 +1,143 @@
+"""Signals of a run: each is returned by one wait, and none is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.run_times import MAX_RUN
+from hourhand.domain.side_items import SideItemKind
+from hourhand.handlers.run_context import RunContext
+from hourhand.services.durable import run_waits
+from tests.world.durable import durable, durable_world
+from tests.world.world import World
+
+HOUR = 3600
+
+
+def send(world: World, name: str, number: int) -> None:
+    world.api.signals.send("run", name, f"s{number:02}", str(number))
+    world.advance(1)
+
+
+def test_a_wait_that_was_reset_gives_its_signal_to_no_other_wait() -> None:
+    world = durable_world()
+    got: list[Any] = []
+
+    def handler(ctx: RunContext) -> None:
+        got.append([ctx.wait_for("x", timeout=HOUR), ctx.wait_for("x", timeout=HOUR)])
+
+    world.submit(id="run")
+    send(world, "x", 1)
+    send(world, "x", 2)
+    behave = durable(handler, world.clock)
+    world.settle(behave)
+    world.api.run_redrives.redrive_from("run", ["x", "x.2"], actor="caller")
+    send(world, "x", 3)
+    world.minute(behave)
+    send(world, "x", 4)
+    world.minute(behave)
+    assert got == [[1, 2], [3, 4]]
+
+
+def test_a_wait_that_was_reset_does_not_return_its_signal_again() -> None:
+    world = durable_world()
+    got: list[Any] = []
+
+    def handler(ctx: RunContext) -> None:
+        got.append(ctx.wait_for("x", timeout=HOUR, default="nothing"))
+
+    world.submit(id="run")
+    send(world, "x", 1)
+    behave = durable(handler, world.clock)
+    world.settle(behave)
+    world.api.run_redrives.redrive_from("run", ["x"], actor="caller")
+    world.minute(behave)
+    world.api.operations.run_now("run", actor="caller")
+    world.settle(behave, minutes=90)
+    assert got == [1, "nothing"]
+
+
+def test_a_wait_that_was_reset_and_became_a_sleep_gives_its_signal_to_no_other_wait() -> None:
+    world = durable_world()
+    got: list[Any] = []
+    world.submit(id="run")
+    send(world, "x", 1)
+    world.settle(durable(lambda ctx: ctx.wait_for("x"), world.clock))
+    world.api.run_redrives.redrive_from("run", ["x"], actor="caller")
+
+    def changed(ctx: RunContext) -> None:
+        ctx.sleep("x", 30)
+        got.append(ctx.wait_for("x", timeout=60, default="nothing"))
+
+    world.settle(durable(changed, world.clock))
+    assert got == ["nothing"]
+
+
+def test_a_wait_finds_its_signal_behind_any_number_that_were_returned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(run_waits, "SIGNAL_PAGE", 2)
+    world = durable_world()
+    got: list[Any] = []
+
+    def handler(ctx: RunContext) -> None:
+        got[:] = []
+        for _ in range(7):
+            got.append(ctx.wait_for("x"))
+
+    world.submit(id="run")
+    behave = durable(handler, world.clock)
+    for number in range(7):
+        send(world, "x", number)
+        world.deliver(behave)
+    assert got == list(range(7))
+    assert world.job("run").status is JobStatus.SUCCEEDED
+
+
+def test_a_signal_is_kept_as_long_as_any_run_may_take_though_the_run_has_no_deadline_yet() -> None:
+    world = durable_world()
+    world.submit(id="run")
+    send(world, "x", 1)
+    [key] = [key for key in world.side_items.items() if key.kind is SideItemKind.SIGNAL]
+    kept_until = world.side_items.kept_until(key)
+    assert kept_until is not None
+    assert kept_until > world.clock.now() + MAX_RUN
+
+
+def test_a_run_with_more_signals_than_a_wait_reads_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_waits, "SIGNAL_PAGE", 1)
+    monkeypatch.setattr(run_waits, "MAX_SIGNAL_PAGES", 2)
+    world = durable_world()
+    world.submit(id="run")
+    send(world, "x", 1)
+    send(world, "x", 2)
+    world.settle(durable(lambda ctx: ctx.wait_for("x"), world.clock))
+    assert (world.job("run").last_failure or "").startswith("JournalFull")
+
+
+def test_a_wait_that_is_over_shows_when_it_began() -> None:
+    world = durable_world()
+    world.submit(id="run")
+    behave = durable(
+        lambda ctx: [
+            ctx.wait_for("x", timeout=HOUR),
+            ctx.wait_for("x"),
+            ctx.wait_for("y", timeout=60, default=None),
+        ],
+        world.clock,
+    )
+    world.deliver(behave)
+    began = world.clock.now()
+    world.advance(60)
+    send(world, "x", 1)
+    send(world, "x", 2)
+    world.settle(behave)
+    steps = world.api.run_views.steps("run", limit=9, cursor=None).steps
+    assert steps[0].started_at == began
+    for step in steps[1:]:
+        assert step.started_at is not None
+        assert step.finished_at is not None
+        assert began < step.started_at <= step.finished_at
