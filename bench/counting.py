@@ -14,6 +14,9 @@ SINGLE_WRITES = ("PutItem", "UpdateItem", "DeleteItem")
 READS = ("GetItem", "BatchGetItem", "Query")
 READ, BATCH_READ = "GetItem", "BatchGetItem"
 
+ITEM = "item"
+"""Where the context of a call has the key of the item that it writes."""
+
 READ_UNIT_BYTES = 4096
 """A unit reads so much of an item, or twice as much where the read need not be consistent."""
 
@@ -49,11 +52,11 @@ class ItemWrites:
 
     def _note_key(self, params: dict[str, Any], context: dict[str, Any], **_: Any) -> Any:
         key = params.get("Key") or params["Item"]
-        context[ItemWrites] = key["p"]["S"], key.get("s", {}).get("S", "")
+        context[ITEM] = key["p"]["S"], key.get("s", {}).get("S", "")
         return {**params, "ReturnConsumedCapacity": "INDEXES"}
 
     def _count(self, parsed: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
-        key = context[ItemWrites]
+        key = context[ITEM]
         self.writes[key] += 1
         self.units[key] += sum(_consumed(parsed).values())
 

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,7 @@ def play(team: Team) -> Seen:
         submit(submitter, asked)
         stage.wait_until(lambda: bool(team.record().begun), START_SECONDS, "a first run", *workers)
         for children, number in kill_moments():
-            if not _reached(team, lambda least=children: _children_ended(team) >= least):
+            if not _reached(team, partial(_have_ended, team, children)):
                 break
             workers[number].kill()
             workers[number] = team.start("work", team.work)
@@ -123,24 +124,26 @@ def play(team: Team) -> Seen:
 def _reached(team: Team, is_so: Callable[[], bool]) -> bool:
     """Wait for ``is_so`` as long as anything happens; return whether it came."""
     while not is_so():
-        before = _effects(team)
+        has_more = partial(_has_more, team, _effects(team))
         try:
-            team.world.wait_until(
-                lambda seen=before: is_so() or _effects(team) > seen, LONGEST_SECONDS, "an effect"
-            )
+            team.world.wait_until(has_more, LONGEST_SECONDS, "an effect")
         except SceneFailed:
             if team.world.stopping.is_set():
                 raise
-            return False
+            return is_so()
     return True
+
+
+def _has_more(team: Team, effects: int) -> bool:
+    return _effects(team) > effects
 
 
 def _effects(team: Team) -> int:
     return sum(map(len, team.record().ended.values()))
 
 
-def _children_ended(team: Team) -> int:
-    return len(team.record().ended) - _callbacks_ended(team)
+def _have_ended(team: Team, children: int) -> bool:
+    return len(team.record().ended) - _callbacks_ended(team) >= children
 
 
 def _callbacks_ended(team: Team) -> int:

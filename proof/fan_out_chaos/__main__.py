@@ -59,9 +59,9 @@ class Size:
 
 
 QUICK = Size(
-    fan_outs=4,
+    fan_outs=5,
     children=30,
-    together=4,
+    together=5,
     workers=2,
     rates=Rates(workers=0.7, schedulers=0.1, purges=0.5),
     minutes=2.0,
@@ -146,7 +146,8 @@ def _played(cloud: LocalCloud, ledger: Path, size: Size) -> Findings:
 def _play_group(api: httpx.Client, group: Sequence[FanOut], give_up_at: float) -> None:
     """Submit fan-outs, and wait until they and their callbacks have ended."""
     for one in group:
-        api.post("/jobs", json=one.submission()).raise_for_status()
+        for path, body in one.calls():
+            api.post(path, json=body).raise_for_status()
     for one in group:
         _await_final(api, one.run, give_up_at)
     for one in group:

@@ -9,6 +9,11 @@ from typing import Any
 from proof.fan_out_chaos.handlers import ON_COMPLETE, ON_FAILURE, ON_SUCCESS
 
 WINDOW = 40
+ADDED = 100
+"""Jobs that a request adds to an open batch."""
+
+Call = tuple[str, dict[str, Any]]
+"""A path of the API, and what is posted there."""
 
 
 class Kind(Enum):
@@ -17,6 +22,7 @@ class Kind(Enum):
     MAP = "map"
     WINDOW = f"map of which {WINDOW} run at a time"
     BATCH = "batch"
+    OPEN = "batch to which jobs are added, each request sent twice"
     FAILING = "batch with a job that fails"
 
 
@@ -29,6 +35,11 @@ class FanOut:
     children: int
 
     @property
+    def is_batch(self) -> bool:
+        """Whether the run is that of a batch."""
+        return self.kind not in {Kind.MAP, Kind.WINDOW}
+
+    @property
     def failing(self) -> frozenset[int]:
         """The indexes of the children that fail."""
         return frozenset({self.children // 2} if self.kind is Kind.FAILING else ())
@@ -38,7 +49,7 @@ class FanOut:
         """The names of the callbacks that must run; no other may."""
         if self.kind is Kind.FAILING:
             return frozenset({ON_COMPLETE, ON_FAILURE})
-        return frozenset({ON_COMPLETE, ON_SUCCESS} if self.kind is Kind.BATCH else {ON_SUCCESS})
+        return frozenset({ON_COMPLETE, ON_SUCCESS} if self.is_batch else {ON_SUCCESS})
 
     @property
     def status(self) -> str:
@@ -48,28 +59,35 @@ class FanOut:
     @property
     def result(self) -> Any:
         """What the run must return."""
-        if self.kind in {Kind.MAP, Kind.WINDOW}:
+        if not self.is_batch:
             return list(range(self.children))
         total = self.children
         return None if self.failing else {"total": total, "succeeded": total, "failed": 0}
 
-    def submission(self) -> dict[str, Any]:
-        """Return the job of the run, as it is submitted."""
+    def calls(self) -> list[Call]:
+        """Return the requests that submit it."""
         items = [
             {"run": self.run, "index": n, "fails": n in self.failing} for n in range(self.children)
         ]
-        if self.kind in {Kind.MAP, Kind.WINDOW}:
+        if not self.is_batch:
             window = WINDOW if self.kind is Kind.WINDOW else None
-            payload: dict[str, Any] = {"items": items, "window": window}
-            return {"handler": "fan-out", "id": self.run, "payload": payload}
-        payload = {
-            "jobs": [{"handler": "fan-child", "payload": item} for item in items],
-            **{
-                name: {"handler": "fan-callback", "payload": {"run": self.run, "name": name}}
-                for name in (ON_SUCCESS, ON_COMPLETE, ON_FAILURE)
-            },
+            payload = {"items": items, "window": window}
+            return [("/jobs", {"handler": "fan-out", "id": self.run, "payload": payload})]
+        members = [{"handler": "fan-child", "payload": item} for item in items]
+        callbacks = {
+            name: {"handler": "fan-callback", "payload": {"run": self.run, "name": name}}
+            for name in (ON_SUCCESS, ON_COMPLETE, ON_FAILURE)
         }
-        return {"handler": "fan-batch", "id": self.run, "payload": payload}
+        if self.kind is not Kind.OPEN:
+            return [("/batches", {"id": self.run, "jobs": members, **callbacks})]
+        opened: Call = "/batches", {"id": self.run, "jobs": [], "open": True, **callbacks}
+        path = f"/batches/{self.run}"
+        added: list[Call] = [
+            (f"{path}/jobs", {"first_index": first, "jobs": members[first : first + ADDED]})
+            for first in range(0, len(members), ADDED)
+        ]
+        closed: Call = f"{path}/close", {"total": self.children}
+        return [call for one in (opened, *added, closed) for call in (one, one)]
 
 
 def fan_outs(count: int, children: int) -> list[FanOut]:

@@ -10,12 +10,11 @@ import time
 from typing import Any
 
 from hourhand import JobContext, NotRetryable, Retry, RunContext, job
-from hourhand.handlers.batch_run import run_batch
 
 LEDGER_VARIABLE = "HOURHAND_FAN_OUT_LEDGER"
 CHILD, CALLBACK = "child", "callback"
 CHILDREN = "jobs"
-"""The call that submits the children, in a batch and in our own run."""
+"""The call that submits the children, in our own run as in a batch."""
 
 ON_SUCCESS, ON_COMPLETE, ON_FAILURE = "on_success", "on_complete", "on_failure"
 CHILD_SECONDS = 0.05
@@ -55,9 +54,3 @@ def fan_out(ctx: RunContext, payload: dict[str, Any]) -> list[int]:
     callback = {"run": ctx.job_id, "name": ON_SUCCESS}
     ctx.submit_and_wait("fan-callback", callback, name=ON_SUCCESS)
     return list(results)
-
-
-@job("fan-batch", durable=True, timeout=120, retry=RETRY)
-def fan_batch(ctx: RunContext, payload: dict[str, Any]) -> dict[str, int]:
-    """Be a batch: the code is that of Hourhand's own handler."""
-    return run_batch(ctx, payload)

@@ -105,7 +105,7 @@ HELD = peers.Seen(HOURHAND, peers.KILLS, 0, 0, 0, 0, 0)
     ],
 )
 def test_callbacks_are_judged_by_what_ran(
-    more: dict[str, list[float]], change: dict[str, int]
+    more: dict[str, list[float]], change: dict[str, Any]
 ) -> None:
     assert peers.judged(HOURHAND, record(**more), peers.KILLS) == replace(HELD, **change)
 
@@ -117,7 +117,7 @@ def test_children_that_began_again_are_counted() -> None:
 
 
 @pytest.mark.parametrize("change", [{"lost": 1}, {"twice": 1}, {"early": 1}, {"children_lost": 1}])
-def test_ours_alone_is_judged_among_the_peers(change: dict[str, int]) -> None:
+def test_ours_alone_is_judged_among_the_peers(change: dict[str, Any]) -> None:
     other = replace(HELD, name="Celery", lost=3, twice=2)
     told = peers.result([HELD, other], ["BullMQ: no figure, for not installed"])
     check(told)
