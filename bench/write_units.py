@@ -179,9 +179,11 @@ class Stage:
         """Run one tick of the scheduler."""
         self.scheduler.scheduling.tick(f"bench-{time.monotonic_ns()}", lambda: 60.0)
 
-    def work_until_final(self, job: Job, function: Run, *, ticks: bool = False) -> Job:
+    def work_until_final(
+        self, job: Job, function: Run, *, ticks: bool = False, seconds: float = WAIT_SECONDS
+    ) -> Job:
         """Receive and run messages until ``job`` is final and nothing is owed for it."""
-        deadline = time.monotonic() + WAIT_SECONDS
+        deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             current = self.jobs.get(job.id)
             assert current is not None
@@ -192,7 +194,7 @@ class Stage:
             for delivery in self.receive():
                 self.handle(delivery, function)
             time.sleep(0.05)
-        raise TimeoutError(f"job {job.id} did not end within {WAIT_SECONDS:.0f} s")
+        raise TimeoutError(f"job {job.id} did not end within {seconds:.0f} s")
 
     def handle(self, delivery: Delivery, function: Run) -> None:
         """Have a message worked off by the worker."""

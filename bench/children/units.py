@@ -13,10 +13,12 @@ from datetime import timedelta
 from typing import Any
 
 from bench.counting import ItemKey, ItemWrites
+from bench.prices import dollars_a_million
 from bench.runs.units import DURABLE, Body, worker_of
 from bench.targets import Target, all_ok, at_most
 from bench.write_units import Run, Stage, stage, succeed
 from hourhand.api.requests import JobSubmission
+from hourhand.cli.estimate.prices import Usage
 from hourhand.domain.durable.built_in import BATCH
 from hourhand.domain.durable.joins import join_prefix
 from hourhand.domain.jobs.job import Job
@@ -28,6 +30,7 @@ from hourhand.ports.handler_runner import Finished, Pulse
 LOOK_AHEAD = timedelta(seconds=60)
 """No time of this benchmark is further away, so each message is sent by the write that moves."""
 
+LONGEST_SECONDS = 300.0
 CHILD = "child"
 CHILD_INFO = HandlerInfo(name=CHILD)
 HANDLERS = (DURABLE, CHILD_INFO)
@@ -38,6 +41,13 @@ WINDOW, CHUNK_OF_WINDOW = 16, 4
 
 IN_WINDOW = 48
 PLAIN_UNITS, OF_MAP, OF_SINGLE, OF_CHUNK = 6.0, 7.0, 8.0, 8.0
+MAP = f"map of {CHILDREN}"
+OTHERS: dict[str, Usage] = {
+    "Step Functions, Standard": {"state transition": 1.0},
+    "Lambda durable functions": {"durable operation": 1.0},
+}
+"""What an item of a map is on paper: one state within the map, one operation."""
+
 JOIN_RECORDS = 0.02
 """What the puts of join records, and of those that are full in the root, add to each child."""
 
@@ -91,7 +101,7 @@ def play(
     """Let a run submit its children, and work until all have ended."""
     writes.reset()
     job = fresh.submit()
-    fresh.work_until_final(job, family(body))
+    fresh.work_until_final(job, family(body), seconds=LONGEST_SECONDS)
     return counted(name, job.id, children, writes.units, chunks)
 
 
@@ -101,7 +111,8 @@ def play_batch(fresh: Stage, writes: ItemWrites) -> Counted:
     payload = {"jobs": [{"handler": CHILD, "payload": number} for number in range(CHILDREN)]}
     request = JobSubmission.parse({"handler": BATCH, "payload": payload})
     job = fresh.api.batches.submit(request, is_open=False, actor="bench").job
-    fresh.work_until_final(job, family(lambda ctx: run_batch(ctx, payload)))
+    function = family(lambda ctx: run_batch(ctx, payload))
+    fresh.work_until_final(job, function, seconds=LONGEST_SECONDS)
     return counted(f"batch of {CHILDREN}", job.id, CHILDREN, writes.units)
 
 
@@ -121,7 +132,7 @@ def measure(fresh: Stage) -> tuple[float, list[Counted]]:
     windowed = f"map of {IN_WINDOW}, {WINDOW} at a time"
     return plain, [
         play(fresh, writes, "a child", lambda ctx: ctx.submit_and_wait(CHILD) and None, 1),
-        play(fresh, writes, f"map of {CHILDREN}", _maps(CHILDREN), CHILDREN),
+        play(fresh, writes, MAP, _maps(CHILDREN), CHILDREN),
         play_batch(fresh, writes),
         play(fresh, writes, windowed, in_window, IN_WINDOW, chunks),
     ]
@@ -140,11 +151,30 @@ def targets(plain: float, found: Sequence[Counted]) -> list[Target]:
     return must
 
 
+def compared(of_child: float) -> dict[str, float]:
+    """Return the dollars of a million children of a map: ours, and what others bill for an item.
+
+    A child reads its run before it starts, and its result is read once. Its message is sent,
+    received and deleted.
+    """
+    ours: Usage = {
+        "write unit": of_child,
+        "read unit": 2.0,
+        "sqs request": 3.0,
+        "lambda call": 1.0,
+    }
+    priced = {"Hourhand": dollars_a_million(ours)}
+    priced |= {name: dollars_a_million(others) for name, others in OTHERS.items()}
+    return {name: round(dollars, 2) for name, dollars in priced.items()}
+
+
 def run() -> dict[str, Any]:
     """Count on a fresh emulator; return rows for the table and for the result file."""
     with stage(HANDLERS, LOOK_AHEAD) as fresh:
         plain, found = measure(fresh)
     must = targets(plain, found)
+    of_map = next(one for one in found if one.name == MAP)
+    prices = compared(of_map.of_each_child)
     return {
         "asks": "How many write units do child jobs take, one by one, as a map and as a batch?",
         "columns": ["call", "children", "of their items", "of join records", "of the run", "each"],
@@ -169,7 +199,11 @@ def run() -> dict[str, Any]:
             f"its share of the join records. A window of {WINDOW} has chunks of "
             f"{CHUNK_OF_WINDOW} children, each with a join record that wakes the run when it is "
             "full. The emulator counts capacity as DynamoDB does.",
+            "A million children of a map, by list prices and without the time of functions: "
+            + ", ".join(f"{name} ${price:,.2f}" for name, price in prices.items())
+            + ". Of the others, one state or operation for each item is counted on paper.",
         ],
+        "dollars a million": prices,
         "must": must,
         "ok": all_ok(must),
     }
