@@ -87,7 +87,7 @@ PARTS = (
         " of each child and of each callback that ran.",
         covers="every child runs, and each run counts the end of each of its children exactly once;"
         " each callback of a batch exists once, succeeds once, and follows all children",
-        minutes=27,
+        minutes=38,
     ),
     Part(
         name="wire",

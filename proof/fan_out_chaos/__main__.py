@@ -48,7 +48,7 @@ class Size:
     together: int = 5
     workers: int = 4
     rates: Rates = field(default=Rates(workers=1.0, schedulers=0.1, purges=0.2))
-    minutes: float = 25.0
+    minutes: float = 35.0
     seed: int = 1
 
     @property
