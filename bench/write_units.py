@@ -29,6 +29,7 @@ from hourhand.aws.queues import SqsQueues
 from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
 from hourhand.aws.side_item_store import DynamoSideItemStore
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus, Outcome, Priority
+from hourhand.domain.ticks.timings import Timings
 from hourhand.memory import MemoryHandlerDirectory, MemorySweepInvoker, RecordingTelemetry
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
@@ -40,6 +41,7 @@ from hourhand.wiring.functions import wire_api, wire_scheduler, wire_worker
 
 SECOND = timedelta(seconds=1)
 LOOK_AHEAD = SECOND
+STALL_BOUND = Timings().stall_bound
 PREFIX = "bench"
 PLACES = {
     "item": "jobs",
@@ -252,9 +254,15 @@ def measure(standard: Stage) -> list[Row]:
 
 @contextmanager
 def stage(
-    handlers: Sequence[HandlerInfo] = (PLAIN,), look_ahead: timedelta = LOOK_AHEAD
+    handlers: Sequence[HandlerInfo] = (PLAIN,),
+    look_ahead: timedelta = LOOK_AHEAD,
+    stall_bound: timedelta = STALL_BOUND,
 ) -> Iterator[Stage]:
-    """Yield the system on a fresh emulator."""
+    """Yield the system on a fresh emulator.
+
+    ``stall_bound``: after which a writer files again what it put. A put of many takes longer on the
+    emulator, which gets them one by one.
+    """
     with emulator() as endpoint:
         os.environ.update(
             AWS_ENDPOINT_URL=endpoint,
@@ -263,7 +271,7 @@ def stage(
             AWS_DEFAULT_REGION="us-east-1",
         )
         settings = provision(dynamodb_client(), sqs_client(), s3_client(), prefix=PREFIX)
-        timings = replace(settings.timings, look_ahead=look_ahead)
+        timings = replace(settings.timings, look_ahead=look_ahead, stall_bound=stall_bound)
         yield Stage(replace(settings, timings=timings), sqs_client(), handlers)
 
 

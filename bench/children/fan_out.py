@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.children.memory_cloud import CHILD, FanOutCloud, ItemName
-from bench.children.units import HANDLERS, LOOK_AHEAD, family
+from bench.children.units import HANDLERS, LOOK_AHEAD, STALL_BOUND, family
 from bench.counting import READ_UNIT_BYTES, ItemWrites
 from bench.item_size import side_item_size_bytes
 from bench.limits.memory_cloud import Load
@@ -136,7 +136,7 @@ def in_memory(load: Load) -> FanOut:
 def on_emulator(children: int) -> FanOut:
     """Play a fan-out on a fresh emulator, with one worker."""
     began = time.monotonic()
-    with stage(HANDLERS, LOOK_AHEAD) as fresh:
+    with stage(HANDLERS, LOOK_AHEAD, STALL_BOUND) as fresh:
         writes, starts = ItemWrites(), Counter[str]()
         writes.watch(fresh.watched)
         fresh.tick()
@@ -150,12 +150,10 @@ def on_emulator(children: int) -> FanOut:
 
 def _work(fresh: Stage, children: int, starts: Counter[str]) -> Job:
     """Work until the run has ended, and return it."""
-    numbers: dict[str, int] = {}
 
     def child(job: Job, _: Pulse) -> Finished:
         starts[job.id] += 1
         assert job.parent is not None
-        numbers[job.id] = job.parent.index
         return Finished(outcome=Outcome.SUCCEEDED, result_text=str(job.parent.index))
 
     body = body_of(children)
