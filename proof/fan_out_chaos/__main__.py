@@ -64,7 +64,7 @@ QUICK = Size(
     together=5,
     workers=2,
     rates=Rates(workers=0.7, schedulers=0.1, purges=0.5),
-    minutes=2.0,
+    minutes=6.0,
 )
 """The half that is a test."""
 
