@@ -305,21 +305,23 @@ class ChildCalls(RunCalls):
                 failure = Failure(_map_error(handler, joined, call, error))
                 end = yield Ask(lambda: self.run.end_wait(end_path, failure))
             elif not joined.is_over:
-                end = yield Ask(lambda: self.run.end_wait(end_path, Value("null")))
+                # Others may yet succeed before they are cancelled: a replay returns the same.
+                end = yield Ask(lambda: self.run.end_wait(end_path, _ended(joined)))
         if end is not None:
             yield Ask(lambda: self.run.cancel_children(path))
         if isinstance(end, Failure):
             raise MapFailed(path, end.error.message)
         joined = yield Ask(lambda: self.run.joined(path))
         ids = yield Ask(lambda: self.run.child_ids(path))
-        failed = [n for n in range(call.total) if joined.end_of(n) != 0]
+        failed: list[int] = json.loads((end or _ended(joined)).text)
+        left_out = frozenset(failed)
         if call.total > EAGER_RESULTS:
-            return LazyResults(ids, failed, lambda some: self._read_now(path, some))
+            return LazyResults(ids, failed, lambda some: self._read_now(path, some, left_out))
         values: list[Any] = []
         for start in range(0, call.total, RESULTS_TOGETHER):
             some = range(start, min(start + RESULTS_TOGETHER, call.total))
             texts = yield Ask(partial(self.run.child_results, path, some))
-            values += map(_value_of, texts)
+            values += map(_value_of, _without(texts, some, left_out))
         return MapResults(values, ids, failed)
 
     def _submit_all(
@@ -355,11 +357,11 @@ class ChildCalls(RunCalls):
             name = paths[0] if len(paths) == 1 else ""
             raise self._unwind(Suspension(WaitKind.CHILDREN, name))
 
-    def _read_now(self, path: str, indexes: range) -> list[str | None]:
+    def _read_now(self, path: str, indexes: range, left_out: frozenset[int]) -> list[str | None]:
         texts: list[str | None] = self._judged(
             self.state.ask(lambda: self.run.child_results(path, indexes))
         )
-        return texts
+        return _without(texts, indexes, left_out)
 
 
 def required_name(handler: str | Callable[..., Any]) -> str:
@@ -426,6 +428,19 @@ def map_items(items: Iterable[Any]) -> list[Any]:
 
 def _value_of(text: str | None) -> Any:
     return None if text is None else json.loads(text)
+
+
+def _ended(joined: JoinedCall) -> Value:
+    """Return as JSON the indexes of the children that have not succeeded."""
+    return Value(json.dumps([n for n in range(joined.call.total) if joined.end_of(n) != 0]))
+
+
+def _without(
+    texts: Sequence[str | None], indexes: range, left_out: frozenset[int]
+) -> list[str | None]:
+    """Return the results without those of children that succeeded too late."""
+    pairs = zip(indexes, texts, strict=True)
+    return [None if index in left_out else text for index, text in pairs]
 
 
 def _recorded(error: ChildFailed) -> ErrorInfo:

@@ -253,7 +253,6 @@ class Wiring:
             side_items=self.adapters.side_items,
             contents=self.contents,
             due=self.due,
-            recovery=self.recovery,
             operations=self.operations,
             drafts=self.drafts,
             clock=self.adapters.clock,
@@ -388,8 +387,8 @@ class Wiring:
         """Return the rule of children of a worker."""
         from hourhand.services.durable.parent_rule import ParentRule
 
-        telemetry = self.adapters.telemetry
-        return ParentRule(self.adapters.jobs, self.recovery, telemetry, worker)
+        telemetry, margin = self.adapters.telemetry, self.timings.clock_margin
+        return ParentRule(self.adapters.jobs, self.recovery, telemetry, worker, margin)
 
     def line_rule(self, worker: str) -> StartRule:
         """Return the rule that lets jobs reserve start times."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from hourhand.domain.errors import HourhandError, WrittenByNewer
 from hourhand.domain.ids import content_hash, trace_id_for
 from hourhand.domain.jobs.job import JobMessage, Priority
+from hourhand.domain.jobs.parents import ParentToFind
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.ports.queues import Delivery
 
@@ -57,7 +58,8 @@ def message_body(message: JobMessage) -> str:
     if message.slot_shard:
         fields["slot_shard"] = message.slot_shard
     if message.parent is not None:
-        fields["parent"] = list(message.parent)
+        parent = message.parent
+        fields["parent"] = [parent.run_id, parent.segment, to_ms(parent.child_created_at)]
     # All ASCII, so that nothing in it is unfit for SQS.
     return _ENCODER.encode(fields)
 
@@ -113,11 +115,11 @@ def _message_of(fields: Mapping[str, Any]) -> JobMessage:
     )
 
 
-def _parent_of(fields: Mapping[str, Any]) -> tuple[str, int] | None:
+def _parent_of(fields: Mapping[str, Any]) -> ParentToFind | None:
     if "parent" not in fields:
         return None
-    run_id, segment = fields["parent"]
-    return str(run_id), int(segment)
+    run_id, segment, created_ms = fields["parent"]
+    return ParentToFind(str(run_id), int(segment), from_ms(int(created_ms)))
 
 
 def _named(body: str) -> str:

@@ -188,10 +188,18 @@ class JoinedCall:
     @property
     def has_room(self) -> bool:
         """Whether more children of the call may be submitted now."""
-        call, number = self.call, len(self.records)
-        if number >= call.records:
-            return False
-        return call.window is None or self.live + call.expected(number) <= call.window
+        return bool(self.next_numbers(self.call))
+
+    def next_numbers(self, call: ChildrenCall) -> list[int]:
+        """Return the join records of ``call`` that may be put now, of a `GROUP` at most."""
+        live, found = self.live, []
+        first = len(self.records)
+        for number in range(first, min(first + max(GROUP // call.chunk, 1), call.records)):
+            live += call.expected(number)
+            if call.window is not None and live > call.window:
+                break
+            found.append(number)
+        return found
 
     @property
     def is_over(self) -> bool:
@@ -405,9 +413,17 @@ def _report(link: ParentLink, sets: Mapping[Path, Stored], *clauses: Clause) -> 
 
 
 def report_full(run_id: str, segment: int, record: JoinRecord) -> SideItemUpdate:
-    """Return the write that records in the root that a join record is full."""
-    root = root_key(run_id, segment, record.key)
-    return SideItemUpdate(key=root, sets={("sh", str(record.number)): record.succeeded})
+    """Return the write that records in the root that a join record is full.
+
+    With its failures: the last child to end may be the one that the call does not tolerate. Nothing
+    removes the entry where a redrive opens the record again: what the root has too much costs an
+    invocation, and what it lacked would be a wake-up that is lost.
+    """
+    number = str(record.number)
+    sets: dict[Path, Stored] = {("sh", number): record.succeeded}
+    if record.failed:
+        sets["fa", number] = record.failed
+    return SideItemUpdate(key=root_key(run_id, segment, record.key), sets=sets)
 
 
 def report_failures(run_id: str, segment: int, record: JoinRecord) -> SideItemUpdate:
@@ -434,16 +450,11 @@ def require_rounds(scope: Scope, record: JoinRecord, rounds: Mapping[int, int]) 
             Compares("rd", "=", record.round),
             *(Compares((_ENDS, str(n)), "=", record.ends[n]) for n in rounds),
         ),
-        sets={"rd": scope.round, **{(_ENDS, str(n)): -round_ for n, round_ in rounds.items()}},
-    )
-
-
-def reopen_in_root(scope: Scope, record: JoinRecord) -> SideItemUpdate:
-    """Return the write after which the root does not count a join record as full any more."""
-    number = str(record.number)
-    return SideItemUpdate(
-        key=root_key(scope.run_id, scope.segment, record.key),
-        removes=(("sh", number), ("fa", number)),
+        # Not lower: a late owner of an older round must not open the record once more.
+        sets={
+            "rd": max(scope.round, record.round),
+            **{(_ENDS, str(n)): -round_ for n, round_ in rounds.items()},
+        },
     )
 
 

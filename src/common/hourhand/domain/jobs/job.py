@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from hourhand.domain.groups.overlap import Overlap
-from hourhand.domain.jobs.parents import ParentLink
+from hourhand.domain.jobs.parents import RUN, ParentLink, ParentToFind
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.waiting import (
     ChosenLimit,
@@ -334,15 +334,21 @@ class Job:
         return self.run_deadline is not None or self.journal_ends is not None
 
     @property
-    def parent_to_find(self) -> tuple[str, int] | None:
-        """The run, and its segment, that must be alive before the first claim of the job.
+    def parent_to_find(self) -> ParentToFind | None:
+        """The run that must be alive before the first claim of the job in its round.
 
-        ``None`` for a job that is no attached child, or that began or was redriven.
+        ``None`` for a job that is no attached child, that began, or that was redriven by another
+        than its run: an operator may redrive a child whose run ended.
         """
         parent = self.parent
-        if parent is None or parent.is_abandoned or self.round > 1 or self.token > 0:
+        if parent is None or parent.is_abandoned:
             return None
-        return parent.run_id, parent.segment
+        kinds = {EventKind.CLAIMED, EventKind.REDRIVEN}
+        newest = next((event for event in reversed(self.history) if event.kind in kinds), None)
+        began = self.token > 0 if newest is None else newest.kind is EventKind.CLAIMED
+        if began or (newest is not None and newest.actor != RUN):
+            return None
+        return ParentToFind(parent.run_id, parent.segment, self.created_at)
 
     @property
     def is_unresolved(self) -> bool:
@@ -361,8 +367,8 @@ class JobMessage:
     ``is_debounced``: submissions may have moved its ``run_at`` since. ``pauses_revision``: the
     state of the handlers' pauses that its sender knew; a worker that knows an older one reads it
     again. ``slot_shard``: where a parked job was granted the slot that it waits for. Its worker may
-    know fewer shards of the limit. ``parent``: the run and the segment that an attached child must
-    find alive before its first claim.
+    know fewer shards of the limit. ``parent``: the run that an attached child must find
+    alive before its first claim.
     """
 
     job_id: str
@@ -380,7 +386,7 @@ class JobMessage:
     is_debounced: bool = False
     pauses_revision: int = 0
     slot_shard: int = 0
-    parent: tuple[str, int] | None = None
+    parent: ParentToFind | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

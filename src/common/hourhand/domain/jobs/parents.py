@@ -59,6 +59,18 @@ class ParentLink:
 
 
 @dataclass(frozen=True, slots=True)
+class ParentToFind:
+    """A run that must be alive, in this segment, for a child to start.
+
+    ``child_created_at``: a run that was created later has the id of a run that is gone.
+    """
+
+    run_id: str
+    segment: int
+    child_created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class ChildSpec:
     """A child as a submission states it: the fields of ``POST /jobs``.
 

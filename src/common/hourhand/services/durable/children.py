@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hourhand.domain.durable.calls import RunEnds
@@ -17,6 +17,7 @@ from hourhand.domain.errors import (
     HourhandError,
     InvalidInput,
     NotFound,
+    Unavailable,
     WrongState,
 )
 from hourhand.domain.jobs.job import ErrorInfo, EventKind, Job, JobStatus
@@ -30,23 +31,25 @@ from hourhand.domain.jobs.parents import (
     child_id,
     midnight_after,
 )
-from hourhand.domain.jobs.transitions import prolong_child, request_cancel
+from hourhand.domain.jobs.transitions import prolong_child
 from hourhand.domain.times import to_ms
 from hourhand.ports.clock import Clock
-from hourhand.ports.job_store import JobStore
+from hourhand.ports.job_store import Applied, JobStore
 from hourhand.ports.side_item_store import SideItemStore
 from hourhand.services.jobs.drafts import Drafts, require_handler
-from hourhand.services.jobs.due import DueJobs, make_transition
+from hourhand.services.jobs.due import DueJobs
 from hourhand.services.jobs.new_job import build_job
 from hourhand.services.jobs.operations import OperationsService
 from hourhand.services.jobs.payload_store import PayloadStore
-from hourhand.services.jobs.recovery import RecoveryService
 
 if TYPE_CHECKING:
     from hourhand.api.requests import JobSubmission
 
 READ_TOGETHER = 100
 """Children that are read at a time: the keys of one BatchGetItem."""
+
+MAX_LOST_RACES = 10
+"""How often a child may change between the read and the write."""
 
 ParseSubmission: TypeAlias = Callable[[Mapping[str, Any]], "JobSubmission"]
 """Reads a submission. Raises `InvalidInput`."""
@@ -64,22 +67,23 @@ class Children:
     side_items: SideItemStore
     contents: PayloadStore
     due: DueJobs
-    recovery: RecoveryService
     operations: OperationsService
     drafts: Drafts
     clock: Clock
     parse: ParseSubmission
     cancelled_together: int
 
-    def submit(self, run: Job, children: Sequence[tuple[ParentLink, ChildSpec]]) -> None:
-        """Put children, each if it is absent. Raises `InvalidInput` and `Unavailable`."""
-        built = [self._build(spec, run, link) for link, spec in children]
-        for result in self.due.put_many(built, RUN):
+    def put(self, children: Sequence[Job]) -> None:
+        """Put children, each if it is absent. Raises `Unavailable`."""
+        for result in self.due.put_many(children, RUN):
             if isinstance(result, HourhandError):
                 raise result
 
-    def _build(self, spec: ChildSpec, run: Job, link: ParentLink) -> Job:
-        """Return the job of a child. It has the tenant of its run, unless it states one."""
+    def build(self, run: Job, link: ParentLink, spec: ChildSpec) -> Job:
+        """Return the job of a child. It has the tenant of its run, unless it states one.
+
+        Raises `InvalidInput`, `NoKeyedLimit`, `TooLarge` and `Unavailable`.
+        """
         request = self.parse({"tenant": run.tenant, **spec.fields})
         handler = require_handler(self.drafts.handlers, request.handler)
         if handler.unique is not None or handler.debounce is not None:
@@ -124,14 +128,14 @@ class Children:
             raise RunEnds("ChildCompensated", error.detail) from None
 
     def cancel(self, jobs: Iterable[Job], reason: str) -> None:
-        """Cancel children that have not started, and ask those that run to stop."""
+        """Cancel children that have not started, and ask those that run to stop.
+
+        Raises `Unavailable`.
+        """
         for job in jobs:
-            if job.status is JobStatus.RUNNING:
-                now = self.clock.now()
-                build = partial(request_cancel, now=now, actor=RUN, reason=reason)
-                self.due.make(job, build)
-            else:
-                self.recovery.cancel_job(job, RUN, reason)
+            # Decided again after a lost race: a child that was claimed meanwhile must not go on.
+            with suppress(NotFound, WrongState):
+                self.operations.cancel(job.id, actor=RUN, reason=reason)
 
     def cancel_all(self, run: Job) -> bool:
         """Cancel the live attached children of a run that ended: its outbox task.
@@ -162,11 +166,22 @@ class Children:
         ids = [child_id(run.id, run.segment, joined.key, n) for n in range(joined.submitted)]
         for start in range(0, len(ids), READ_TOGETHER):
             for job in self.read(ids[start : start + READ_TOGETHER]).values():
-                make_transition(self.jobs, job, partial(prolong_child, kept_until=kept_until))
-                if job.result is not None and job.result.item is not None:
-                    self.jobs.extend_text(job.id, job.result.item, kept_until)
-                if job.status.is_final:
-                    self.contents.mark_finished(job, kept_until)
+                self._prolong_child(job, kept_until)
+
+    def _prolong_child(self, job: Job, kept_until: datetime) -> None:
+        # The link comes last, and says that all was done: an invocation may end in between.
+        for _ in range(MAX_LOST_RACES):
+            if job.parent is None or job.parent.kept_until >= kept_until:
+                return
+            if job.result is not None and job.result.item is not None:
+                self.jobs.extend_text(job.id, job.result.item, kept_until)
+            if job.status.is_final:
+                self.contents.mark_finished(job, kept_until)
+            result = self.jobs.transition(prolong_child(job, kept_until=kept_until))
+            if isinstance(result, Applied) or result.current is None:
+                return
+            job = result.current
+        raise Unavailable(f"The child {job.id} changed too often; the run is tried again.")
 
     def calls_of(self, run: Job) -> list[JoinedCall]:
         """Return the calls of a run's segment that submitted children."""
@@ -193,7 +208,7 @@ def needs_cancel(job: Job) -> bool:
 
 
 def was_cancelled_before(job: Job, round_: int) -> bool:
-    """Whether an end of the run in an older round cancelled a child."""
+    """Whether an end of the run in an older round cancelled a child, in the child's last round."""
     if job.status is not JobStatus.CANCELLED:
         return False
     for event in reversed(job.history):

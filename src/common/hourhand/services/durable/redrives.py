@@ -145,6 +145,12 @@ class RunRedrives:
         require_durable(job, self.handlers)
         if not job.status.is_final:
             raise WrongState(f"Run {job_id} is {job.status}; only a run that ended is redriven.")
+        if job.status is JobStatus.SUCCEEDED and job.parent is not None:
+            # Its result is in the journal of its run, and a replay of that must find it again.
+            raise WrongState(
+                f"Run {job_id} SUCCEEDED as a child of run {job.parent.run_id}. Redrive that run "
+                "from the call that submitted it."
+            )
         if job.status is JobStatus.SUCCEEDED and job.unique_key is not None:
             # A submission of its key does not look at a job that succeeded.
             raise WrongState(

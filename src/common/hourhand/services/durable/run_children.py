@@ -7,20 +7,19 @@ from dataclasses import dataclass, field, replace
 
 from hourhand.domain.durable.calls import REPLAY_MISMATCH, Failure, RunEnds, RunLost, Value
 from hourhand.domain.durable.joins import (
-    GROUP,
     ChildrenCall,
     JoinedCall,
     JoinRecord,
     join_of,
     put_join,
     put_root,
-    reopen_in_root,
     require_rounds,
     root_key,
     root_of,
 )
 from hourhand.domain.durable.records import CHILDREN, RecordKind, RecordOutcome, error_text
 from hourhand.domain.durable.writes import wait_allowed
+from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.parents import (
     NOT_NEEDED,
     ChildSpec,
@@ -71,7 +70,7 @@ class RunChildren(RunWaits):
             joined = self._submit_group(path, self._key_of(path), call, (), spec_of)
             self._checked.add(joined.key)
             return joined
-        if joined.key not in self._checked:
+        if joined.key not in self._checked and not self.replays_only:
             joined = self._repair(joined, spec_of)
             self._checked.add(joined.key)
         if joined.has_room:
@@ -103,24 +102,34 @@ class RunChildren(RunWaits):
     ) -> JoinedCall:
         self._require_writable()
         joined = JoinedCall(key, records)
+        numbers = joined.next_numbers(call)
+        # Built first: a child that is refused leaves no record that waits for it.
+        children = [
+            self._build(key, call, number * call.chunk + position, spec_of)
+            for number in numbers
+            for position in range(call.expected(number))
+        ]
         if not records and call.has_root:
             self.ports.side_items.write_item(put_root(self.scope, key, call))
-        fresh: list[JoinRecord] = []
-        for _ in range(max(GROUP // call.chunk, 1)):
-            number = len(joined.records)
-            if number >= call.records or (number and not joined.has_room):
-                break
-            record = self._put_join(path, key, number, call)
-            joined = joined.with_record(record)
-            fresh.append(record)
+        for number in numbers:
+            joined = joined.with_record(self._put_join(path, key, number, call))
         self.journal.put(joined.as_record())
-        children = [
-            (link, spec_of(link.index))
-            for record in fresh
-            for link in self._links(record, range(record.expected))
-        ]
-        self._children.submit(self.job, children)
+        self._children.put(children)
         return joined
+
+    def _build(
+        self, key: str, call: ChildrenCall, index: int, spec_of: Callable[[int], ChildSpec]
+    ) -> Job:
+        link = ParentLink(
+            run_id=self.run_id,
+            segment=self.segment,
+            join_key=key,
+            index=index,
+            chunk=call.chunk,
+            is_abandoned=call.is_abandoned,
+            kept_until=midnight_after(self.scope.keep_until),
+        )
+        return self._children.build(self.job, link, spec_of(index))
 
     def _put_join(self, path: str, key: str, number: int, call: ChildrenCall) -> JoinRecord:
         self._require_room()
@@ -131,21 +140,10 @@ class RunChildren(RunWaits):
         if (record.token, record.order) == (self.scope.token, order):
             self._index = order
             self.new_records += 1
+        if record.call != call:
+            # Another owner put it, whose code makes another call: that one stands.
+            raise RunLost
         return record
-
-    def _links(self, record: JoinRecord, positions: range | list[int]) -> list[ParentLink]:
-        return [
-            ParentLink(
-                run_id=self.run_id,
-                segment=self.segment,
-                join_key=record.key,
-                index=record.first_index + position,
-                chunk=record.call.chunk,
-                is_abandoned=record.call.is_abandoned,
-                kept_until=midnight_after(self.scope.keep_until),
-            )
-            for position in positions
-        ]
 
     # --- what a crash, or an older round, left ---
 
@@ -163,14 +161,12 @@ class RunChildren(RunWaits):
         places = open_children(self.job, joined, group)
         found = self._children.read(list(places))
         missing = [
-            (link, spec_of(link.index))
+            self._build(joined.key, joined.call, record.first_index + position, spec_of)
             for job_id, (record, position) in places.items()
             if job_id not in found
-            for link in self._links(record, [position])
         ]
         if missing:
-            self._require_writable()
-            self._children.submit(self.job, missing)
+            self._children.put(missing)
         return joined
 
     def _require_rounds(self, record: JoinRecord) -> JoinRecord:
@@ -179,9 +175,6 @@ class RunChildren(RunWaits):
             rounds = self._rounds_to_require(record)
             if not rounds and record.round >= self.scope.round:
                 return record
-            self._require_writable()
-            if record.call.has_root:
-                self.ports.side_items.write_item(reopen_in_root(self.scope, record))
             first = dict(list(rounds.items())[:ROUNDS_TOGETHER])
             is_last = len(first) == len(rounds)
             scope = self.scope if is_last else replace(self.scope, round=record.round)
@@ -216,7 +209,6 @@ class RunChildren(RunWaits):
         }
         for job_id, job in self._children.read(list(required)).items():
             if job.status.is_final and job.round < required[job_id]:
-                self._require_writable()
                 self._children.redrive(job)
 
     # --- ends ---
@@ -273,17 +265,19 @@ class RunChildren(RunWaits):
             return None
         if record.outcome is RecordOutcome.FAILED:
             return Failure(record.error)
-        return Value(record.text or "null")
+        return Value(self.text_of(record))
 
     def end_wait(self, path: str, end: Value | Failure) -> Value | Failure:
         """Record how a wait for several children ended; return what is recorded."""
-        is_failure = isinstance(end, Failure)
-        outcome = RecordOutcome.FAILED if is_failure else RecordOutcome.SUCCEEDED
+        if isinstance(end, Failure):
+            outcome, kept = RecordOutcome.FAILED, {"r": error_text(end.error)}
+        else:
+            outcome, kept = RecordOutcome.SUCCEEDED, self._kept(path, end.text)
         values: dict[str, Stored | None] = {
             "o": outcome.value,
             "wt": CHILDREN,
             "e": to_ms(self.ports.clock.now()),
-            "r": error_text(end.error) if isinstance(end, Failure) else end.text,
+            **kept,
         }
         floor = self._floor(RecordKind.WAIT, path)
         self._put(RecordKind.WAIT, path, values, wait_allowed(self.scope, floor))
@@ -292,14 +286,14 @@ class RunChildren(RunWaits):
     def cancel_children(self, path: str) -> None:
         """Cancel the children of a call that have not ended: it ended without them."""
         joined = self._require_joined(path)
+        if self.replays_only:
+            return
         job_ids = list(open_children(self.job, joined, joined.records))
         reason = cancel_reason(NOT_NEEDED, self.scope.round)
         for start in range(0, len(job_ids), READ_TOGETHER):
             found = self._children.read(job_ids[start : start + READ_TOGETHER])
             asked = [job for job in found.values() if needs_cancel(job)]
-            if asked:
-                self._require_writable()
-                self._children.cancel(asked, reason)
+            self._children.cancel(asked, reason)
 
     def _require_joined(self, path: str) -> JoinedCall:
         record = self.journal.stored(RecordKind.CHILD, path)

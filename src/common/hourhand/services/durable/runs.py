@@ -84,7 +84,8 @@ class DurableRuns:
         others = (i for i in items if i.key.kind not in _NO_RECORDS)
         return [
             *(record for record in map(record_of, others) if record.created_ms == created_ms),
-            *(joined.as_record() for joined in calls),
+            # A call that was reset has several under one path: the last one is in force.
+            *sorted((joined.as_record() for joined in calls), key=lambda record: record.order),
         ]
 
     def resets(self, job: Job) -> dict[str, int]:

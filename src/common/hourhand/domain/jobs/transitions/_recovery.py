@@ -8,6 +8,7 @@ from hourhand.domain.errors import IllegalTransition
 from hourhand.domain.jobs.conditions import (
     Absent,
     AtMost,
+    Is,
     StatusIn,
 )
 from hourhand.domain.jobs.history import lost_reason
@@ -114,6 +115,8 @@ def finish(job: Job, *, kept_until: datetime | None = None) -> Transition:
         expect={
             "status": StatusIn(frozenset({job.status})),
             "generation": same_generation(job),
+            # The run of a child that is redriven keeps the child for longer.
+            **({"kept_as_read": Is("parent", job.parent)} if job.parent is not None else {}),
         },
         sets={"keep_until": max(keep_until, kept_until or keep_until)},
         leaves_index=True,
