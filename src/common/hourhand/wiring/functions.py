@@ -187,7 +187,11 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
         run_redrives=wiring.run_redrives,
         graphs=graphs,
         batches=BatchService(
-            submission, wiring.children, wiring.run_ports, wiring.completer, wiring.contents
+            children=wiring.children,
+            ports=wiring.run_ports,
+            completer=wiring.completer,
+            contents=wiring.contents,
+            submission=submission,
         ),
         child_views=ChildViews(wiring.durable_runs(), adapters.handlers),
         grid=ScheduleGrid(occurrences, graphs),

@@ -254,9 +254,15 @@ class RunChildren(RunWaits):
         return None if root is None or root.is_open else root.total
 
     def live_children(self) -> int:
-        """Return how many attached children of the run have not ended."""
-        calls = self.journal.children()
-        return sum(joined.live for joined in calls if not joined.call.is_abandoned)
+        """Return how many attached children of the run have not ended.
+
+        Without those of an open batch: places in it may be reserved whose jobs never come.
+        """
+        return sum(
+            joined.live
+            for joined in self.journal.children()
+            if not joined.call.is_abandoned and not joined.is_open
+        )
 
     def end_of_wait(self, path: str) -> Value | Failure | None:
         """Return how a wait for several children ended, if that is recorded."""
