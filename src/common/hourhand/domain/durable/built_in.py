@@ -18,3 +18,8 @@ CALLBACKS = ("on_success", "on_complete", "on_failure")
 
 DEFINITION = "graph:definition"
 """The step in which a graph records its definition. No node can have this name."""
+
+
+def refusal_path(node: str) -> str:
+    """Return the path under which a graph records that the job of a node cannot be submitted."""
+    return f"{node}:refused"
