@@ -19,17 +19,24 @@ from hourhand.api.openapi_routes import DESCRIPTIONS
 from hourhand.api.openapi_texts import FIELD_TEXTS, SHAPE_TEXTS
 from hourhand.api.requests import (
     BackfillInput,
+    BatchInput,
     BulkRequest,
     CalendarInput,
     CallbackResult,
+    ChildrenRequest,
+    CloseInput,
+    GraphInput,
+    GridRequest,
     HandlerPauseInput,
     JobPatch,
     JobSubmission,
     ListRequest,
+    MembersInput,
     NoteInput,
     PageRequest,
     PreviewInput,
     RedriveInput,
+    RerunInput,
     RetimeInput,
     RetryInput,
     ScheduleInput,
@@ -74,6 +81,8 @@ def test_a_body_and_a_query_are_described_where_they_are_taken(route: Any) -> No
         *(JobSubmission, RetryInput, JobPatch, ListRequest, BulkRequest, PageRequest),
         *(ScheduleInput, MisfireInput, KeepInput, NoteInput, BackfillInput),
         *(PreviewInput, PreviewedSchedule, CalendarInput),
+        *(GraphInput, RerunInput, BatchInput, MembersInput, CloseInput),
+        *(ChildrenRequest, GridRequest),
     ],
     ids=lambda m: m.__name__,
 )
@@ -113,7 +122,7 @@ def test_every_failure_is_a_problem() -> None:
 
 MAY_BE_LEFT_OUT = {
     *(NoteInput, HandlerPauseInput, RetimeInput),
-    *(SignalInput, CallbackResult, RedriveInput),
+    *(SignalInput, CallbackResult, RedriveInput, CloseInput),
 }
 """Bodies without a field that must be given."""
 

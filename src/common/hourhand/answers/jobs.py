@@ -168,6 +168,7 @@ class JobSummary(Answered):
         "The start time that the job got because a rate limit was used up, while it waits for it.",
     ]
     error: ErrorSummary | None
+    parent_id: Annotated[str | None, "The run, graph or batch that submitted the job."]
     schedule_id: str | None
     occurrence: datetime | None
     lease: Lease | None

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from hourhand.answers.answered import Answered
+from hourhand.answers.children import ChildCounts
 from hourhand.answers.jobs import ErrorSummary
 
 
@@ -14,7 +15,10 @@ class Step(Answered):
     """A recorded call of a durable run."""
 
     path: Annotated[str, "The name of the call within the run."]
-    kind: Annotated[str, "`step`, `wait`, `callback`, `iterate` or `version`. A sleep is a `wait`."]
+    kind: Annotated[
+        str,
+        "`step`, `wait`, `callback`, `child`, `map`, `iterate` or `version`. A sleep is a `wait`.",
+    ]
     status: Annotated[str, "`running`, `retrying`, `succeeded`, `failed` or `waiting`."]
     signal: Annotated[str | None, "Of a wait for a signal: its name."]
     started_at: datetime | None
@@ -25,6 +29,8 @@ class Step(Answered):
     error: ErrorSummary | None
     private: Annotated[bool, "The result is recorded, and is shown nowhere."]
     compensates: Annotated[bool, "The step has a compensation, which runs if the run fails."]
+    job_id: Annotated[str | None, "Of a call that submitted one child job: its id."]
+    of: Annotated[ChildCounts | None, "Of a call that submitted child jobs: how many it has."]
 
 
 class StepPage(Answered):

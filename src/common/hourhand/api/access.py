@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from hourhand.api.requests import BulkDiscard, JobSubmission, quoted
 from hourhand.domain.callers import LOCAL, UNKNOWN
+from hourhand.domain.durable.built_in import CALLBACKS as CALLBACKS_OF_BATCH
 from hourhand.domain.errors import FieldError, Forbidden, HourhandError, NotFound, TooLarge
 from hourhand.domain.ids import JOB_ID, OWN_ID
 from hourhand.settings import SCOPE_PREFIX
@@ -47,6 +48,8 @@ class Bound(StrEnum):
     BODY = "The field `tenant` is the caller's; another one is 403."
     BULK = "As for a body: `all` is all that the tenant has."
     BATCH = "Each job's `tenant` is the caller's; another one is 403 for that job."
+    PARTS = "As for a body. A node, a member or a callback of another tenant is 403, too."
+    MEMBERS = "As for a job in the path. A member of another tenant is 403."
     OWN = "Only what is of the tenant is listed."
     SHARED = "As for every caller: it reads nothing that belongs to a tenant."
     BEARER = "The token in the path decides: it names one call of one run."
@@ -86,6 +89,14 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("POST", "/v1/jobs/{id}/signals/{name}"): _OPERATE_JOB,
     ("GET", "/v1/jobs/{id}/steps"): _READ_JOB,
     ("GET", "/v1/jobs/{id}/journal"): _READ_JOB,
+    ("GET", "/v1/jobs/{id}/children"): _READ_JOB,
+    ("POST", "/v1/graphs"): Access(Scope.SUBMIT, Bound.PARTS),
+    ("GET", "/v1/graphs/{id}"): _READ_JOB,
+    ("POST", "/v1/graphs/{id}/rerun"): _OPERATE_JOB,
+    ("POST", "/v1/batches"): Access(Scope.SUBMIT, Bound.PARTS),
+    ("GET", "/v1/batches/{id}"): _READ_JOB,
+    ("POST", "/v1/batches/{id}/jobs"): Access(Scope.SUBMIT, Bound.MEMBERS),
+    ("POST", "/v1/batches/{id}/close"): Access(Scope.SUBMIT, Bound.JOB),
     ("POST", "/v1/callbacks/{token}/succeed"): _COMPLETE,
     ("POST", "/v1/callbacks/{token}/fail"): _COMPLETE,
     ("POST", "/v1/callbacks/{token}/heartbeat"): _COMPLETE,
@@ -103,6 +114,7 @@ ACCESS: Mapping[tuple[str, str], Access] = {
     ("POST", "/v1/schedules/{id}/trigger"): _OPERATE_SCHEDULE,
     ("POST", "/v1/schedules/{id}/backfill"): _OPERATE_SCHEDULE,
     ("GET", "/v1/schedules/{id}/occurrences"): _READ_SCHEDULE,
+    ("GET", "/v1/schedules/{id}/grid"): _READ_SCHEDULE,
     ("PUT", "/v1/calendars/{name}"): _OPERATE_ALL,
     ("GET", "/v1/calendars"): _READ_SHARED,
     ("GET", "/v1/calendars/{name}"): _READ_SHARED,
@@ -269,11 +281,38 @@ def own_members(body: object, tenant: str) -> object:
     return {**body, "jobs": jobs}
 
 
+def own_parts(body: object, tenant: str) -> object:
+    """Return a graph or a batch with the caller's tenant; raise `Forbidden` for another one."""
+    require_own_members(body, tenant)
+    return own_fields(body, tenant)
+
+
+def require_own_members(body: object, tenant: str) -> object:
+    """Return a body as it is; raise `Forbidden` if a job in it is of another tenant.
+
+    One that states no tenant becomes one of the run that submits it.
+    """
+    if not isinstance(body, dict):
+        return body
+    nodes, jobs = body.get("nodes"), body.get("jobs")
+    parts = [
+        *(nodes.values() if isinstance(nodes, dict) else ()),
+        *(jobs if isinstance(jobs, list) else ()),
+        *(body.get(name) for name in CALLBACKS_OF_BATCH),
+    ]
+    for part in parts:
+        if isinstance(part, dict) and part.get("tenant") not in (None, tenant):
+            raise _other_tenant(tenant)
+    return body
+
+
 OWN_BODIES: Mapping[Bound, Callable[[object, str], object]] = {
     Bound.BODY: own_fields,
     Bound.PUT_SCHEDULE: own_fields,
     Bound.BULK: own_filters,
     Bound.BATCH: own_members,
+    Bound.PARTS: own_parts,
+    Bound.MEMBERS: require_own_members,
 }
 """What the bodies of routes become for a caller that is bound to a tenant."""
 
@@ -294,7 +333,7 @@ def _require_own(services: Services, bound: Bound, tenant: str, id_: str) -> Non
                 "This concerns the whole installation, and the token is bound to the tenant "
                 f"{quoted(tenant)}."
             )
-        case Bound.JOB:
+        case Bound.JOB | Bound.MEMBERS:
             known = JOB_ID.fullmatch(id_) is not None
             if not known or not services.queries.is_of_tenant(id_, tenant):
                 raise NotFound(f"There is no job {quoted(id_)}.")

@@ -10,6 +10,7 @@ from hourhand.api.problems import log_if_unforeseen, problem_answer
 from hourhand.api.routes.audit import AUDIT_ROUTES
 from hourhand.api.routes.bulk import BULK_ROUTES
 from hourhand.api.routes.calendars import CALENDAR_ROUTES
+from hourhand.api.routes.graphs import GRAPH_ROUTES
 from hourhand.api.routes.handlers import HANDLER_ROUTES
 from hourhand.api.routes.jobs import JOB_ROUTES
 from hourhand.api.routes.limits import LIMIT_ROUTES
@@ -21,6 +22,7 @@ from hourhand.api.routing import Services, answer_request
 ROUTES = (
     *JOB_ROUTES,
     *RUN_ROUTES,
+    *GRAPH_ROUTES,
     *BULK_ROUTES,
     *SCHEDULE_ROUTES,
     *CALENDAR_ROUTES,

@@ -16,11 +16,31 @@ from hourhand.answers.batches import Problem
 from hourhand.api.access import ACCESS
 from hourhand.api.answer_schemas import REFERENCE, schemas_of
 from hourhand.api.openapi_routes import DESCRIPTIONS, Description
-from hourhand.api.openapi_texts import FIELD_TEXTS, INFO_TEXT, SHAPE_TEXTS
-from hourhand.api.requests import NEVER_NULL, BatchRequest, JobPatch, JobSubmission
+from hourhand.api.openapi_texts import (
+    FIELD_TEXTS,
+    INFO_TEXT,
+    MEMBER_TEXT,
+    NODE_PROPERTIES,
+    NODE_TEXT,
+    SHAPE_TEXTS,
+)
+from hourhand.api.requests import (
+    NEVER_NULL,
+    REFUSED_OF_MEMBERS,
+    BatchInput,
+    BatchRequest,
+    GraphInput,
+    JobPatch,
+    JobSubmission,
+    MembersInput,
+)
+from hourhand.domain.durable.built_in import CALLBACKS
+from hourhand.domain.graphs.definition import MAX_NODES
 from hourhand.settings import SCOPE_PREFIX
 
 API_VERSION = "1"
+MEMBER, NODE = "MemberSubmission", "NodeSubmission"
+"""The shapes of the jobs of graphs and batches."""
 
 _REASONS = {
     200: "The request succeeded",
@@ -161,9 +181,31 @@ def _schemas() -> dict[str, Any]:
     schemas = {name: _described(name, schema) for name, schema in sorted(shapes.items())}
     submitted = {"$ref": REFERENCE + JobSubmission.__name__}
     schemas[BatchRequest.__name__]["properties"]["jobs"]["items"] = submitted
+    _add_members(schemas)
     changed = schemas[JobPatch.__name__]["properties"]
     changed.update({name: _without_null(changed[name]) for name in NEVER_NULL})
     return schemas
+
+
+def _add_members(schemas: dict[str, Any]) -> None:
+    """Add the shapes of the jobs of graphs and batches, which are checked one by one."""
+    job = {**schemas[JobSubmission.__name__], "description": MEMBER_TEXT}
+    job["properties"] = {n: v for n, v in job["properties"].items() if n not in REFUSED_OF_MEMBERS}
+    node = {**job, "description": NODE_TEXT, "required": []}
+    node["properties"] = {**job["properties"], **NODE_PROPERTIES}
+    schemas |= {MEMBER: job, NODE: node}
+    member = {"$ref": REFERENCE + MEMBER}
+    for model in (BatchInput, MembersInput):
+        schemas[model.__name__]["properties"]["jobs"]["items"] = member
+    for name in CALLBACKS:
+        callback = schemas[BatchInput.__name__]["properties"][name]
+        callback["anyOf"] = [member, {"type": "null"}]
+    nodes = schemas[GraphInput.__name__]["properties"]["nodes"]
+    nodes |= {
+        "additionalProperties": {"$ref": REFERENCE + NODE},
+        "minProperties": 1,
+        "maxProperties": MAX_NODES,
+    }
 
 
 def _described(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:

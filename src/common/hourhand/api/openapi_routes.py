@@ -8,18 +8,33 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from hourhand.answers import audit, batches, jobs, limits, runs, schedules, system
+from hourhand.answers import (
+    audit,
+    batches,
+    children,
+    graphs,
+    jobs,
+    limits,
+    runs,
+    schedules,
+    system,
+)
 from hourhand.answers.answered import Answered
 from hourhand.api.requests import (
     AuditRequest,
     BackfillInput,
+    BatchInput,
     BatchRequest,
     BulkDiscard,
     BulkRequest,
     CalendarInput,
     CallbackFailure,
     CallbackResult,
+    ChildrenRequest,
+    CloseInput,
     FreeInput,
+    GraphInput,
+    GridRequest,
     GroupsRequest,
     HandlerPauseInput,
     JobPatch,
@@ -28,11 +43,13 @@ from hourhand.api.requests import (
     LimitQuery,
     ListRequest,
     LogRequest,
+    MembersInput,
     NoteInput,
     PageRequest,
     PreviewInput,
     PutQuery,
     RedriveInput,
+    RerunInput,
     ResweepInput,
     RetimeInput,
     ScheduleInput,
@@ -166,6 +183,13 @@ _JOBS: Mapping[tuple[str, str], Description] = {
         answer=runs.JournalPage,
         fails=(404, 409, 503),
     ),
+    ("GET", "/v1/jobs/{id}/children"): Description(
+        summary="List the child jobs of a durable run, in pages",
+        tag="runs",
+        query=ChildrenRequest,
+        answer=children.ChildPage,
+        fails=(404, 409, 503),
+    ),
     ("POST", "/v1/callbacks/{token}/succeed"): Description(
         summary="Complete a callback with a result",
         tag="runs",
@@ -213,6 +237,61 @@ _JOBS: Mapping[tuple[str, str], Description] = {
         query=GroupsRequest,
         answer=jobs.DeadLetterGroups,
         fails=(503,),
+    ),
+}
+
+_GRAPHS: Mapping[tuple[str, str], Description] = {
+    ("POST", "/v1/graphs"): Description(
+        summary="Submit a graph: jobs and maps, and which come after which",
+        tag="graphs",
+        body=GraphInput,
+        answer=graphs.Graph,
+        statuses=(200, 201),
+        has_location=True,
+        fails=(409, *_BODY_FAILS, 503),
+    ),
+    ("GET", "/v1/graphs/{id}"): Description(
+        summary="Read a graph with the state of each node",
+        tag="graphs",
+        answer=graphs.Graph,
+        fails=(404, 409, 503),
+    ),
+    ("POST", "/v1/graphs/{id}/rerun"): Description(
+        summary="Run named nodes of a graph that has ended again, and all nodes after them",
+        tag="graphs",
+        body=RerunInput,
+        answer=graphs.GraphRerun,
+        fails=(404, 409, *_BODY_FAILS, 503),
+    ),
+    ("POST", "/v1/batches"): Description(
+        summary="Submit up to 500 jobs with callbacks, 2.5 MB in all; an open batch takes more",
+        tag="batches",
+        body=BatchInput,
+        answer=children.Batch,
+        statuses=(200, 201),
+        has_location=True,
+        fails=(409, *_BODY_FAILS, 503),
+    ),
+    ("GET", "/v1/batches/{id}"): Description(
+        summary="Read a batch: its counts and its callbacks",
+        tag="batches",
+        answer=children.Batch,
+        fails=(404, 503),
+    ),
+    ("POST", "/v1/batches/{id}/jobs"): Description(
+        summary="Add up to 500 jobs to an open batch; the same call again adds nothing",
+        tag="batches",
+        body=MembersInput,
+        answer=children.Batch,
+        fails=(404, 409, *_BODY_FAILS, 503),
+    ),
+    ("POST", "/v1/batches/{id}/close"): Description(
+        summary="Close a batch, which then ends after its last job",
+        tag="batches",
+        body=CloseInput,
+        needs_body=False,
+        answer=children.Batch,
+        fails=(404, 409, *_BODY_FAILS, 503),
     ),
 }
 
@@ -283,6 +362,13 @@ _SCHEDULES: Mapping[tuple[str, str], Description] = {
         tag="schedules",
         query=PageRequest,
         answer=schedules.OccurrencePage,
+        fails=(404, 503),
+    ),
+    ("GET", "/v1/schedules/{id}/grid"): Description(
+        summary="Show the last runs of a schedule, newest first, and the nodes of each graph",
+        tag="schedules",
+        query=GridRequest,
+        answer=graphs.ScheduleGrid,
         fails=(404, 503),
     ),
 }
@@ -426,6 +512,7 @@ _SYSTEM: Mapping[tuple[str, str], Description] = {
 
 DESCRIPTIONS: Mapping[tuple[str, str], Description] = {
     **_JOBS,
+    **_GRAPHS,
     **_SCHEDULES,
     **_CALENDARS,
     **_AUDIT,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from hourhand.answers.jobs import Job
 from hourhand.answers.schedules import Calendar, Schedule
 from hourhand.api.answer_schemas import texts_of
+from hourhand.domain.graphs.rules import OnFailure, TriggerRule
 
 INFO_TEXT = """\
 Hourhand runs jobs at a time, after a delay or on a schedule.
@@ -16,6 +20,12 @@ Unknown fields are refused, not ignored. Errors are RFC 9457 problems, except AP
 SHAPE_TEXTS = {
     "BackfillInput": "The scheduled times to run, from `from` to `to` inclusive, and how.",
     "CalendarInput": "A calendar: the exclusions of the schedules that name it.",
+    "GraphInput": (
+        "A graph to submit. The same `id` with the same graph returns the graph that exists."
+    ),
+    "BatchInput": (
+        "A batch to submit. The same `id` with the same batch returns the batch that exists."
+    ),
     "JobPatch": (
         "The fields to change of a job that is not yet running. Only `expires_at` and `payload`"
         " may be null: null removes the expiry, and sets the payload to null."
@@ -27,6 +37,54 @@ SHAPE_TEXTS = {
     ),
 }
 """Of the shapes whose docstrings are written for readers of the code."""
+
+MEMBER_TEXT = (
+    "A job of a graph or a batch: as for `POST /v1/jobs`, without `id`, `idempotency_key`, `unique`"
+    " and `debounce`. Without a `tenant`, it has that of the graph or batch."
+)
+NODE_TEXT = (
+    "A node: a job or a `map`. `handler` and `payload` are those of its job; those of the jobs of a"
+    " map are in `map`. The other fields of a job are its policies."
+)
+_RULES = {"type": "string", "enum": [rule.value for rule in TriggerRule]}
+_MODES = {"type": "string", "enum": [mode.value for mode in OnFailure]}
+NODE_PROPERTIES: Mapping[str, Any] = {
+    "after": {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "The names of the nodes that come before. Default none.",
+    },
+    "when": {**_RULES, "description": "The trigger rule. Default all_success."},
+    "on_failure": {
+        **_MODES,
+        "description": "What a failure of the node does to the nodes after it. Default fail.",
+    },
+    "map": {
+        "type": "object",
+        "required": ["over", "handler"],
+        "description": "One job for each item, in place of `handler` and `payload`.",
+        "properties": {
+            "over": {
+                "description": "The items, at most 10,000: an array, or the result of a node, such"
+                ' as `{"$result": "extract"}`.',
+            },
+            "handler": {"type": "string", "description": "The handler of each job."},
+            "payload": {
+                "type": ["object", "null"],
+                "description": "What each job gets beside its item, which has the key `item`."
+                " Without it, the payload is the item.",
+            },
+            "concurrency": {
+                "type": ["integer", "null"],
+                "description": "How many jobs of the map run at a time. Default all.",
+            },
+            "tolerate": {
+                "type": ["number", "null"],
+                "description": "How many may fail: a number, or a share below 1. Default 0.",
+            },
+        },
+    },
+}
 
 _FILTERS = {
     "status": "Only jobs in this state.",
@@ -49,7 +107,7 @@ _BULK = {
     "cursor": "The `next_cursor` of the call before, with the same filters.",
 }
 _NOTE = "A note for people, such as the reason."
-_ONLY_ANSWERED = {"waits_for", "reserved_start", "recent", "effect"}
+_ONLY_ANSWERED = {"waits_for", "reserved_start", "parent_id", "recent", "effect"}
 _JOB = {name: text for name, text in texts_of(Job).items() if name not in _ONLY_ANSWERED}
 _NOT_YET = "Not supported yet."
 _OF_ITS_JOBS = ("priority", "timeout_seconds", "retention_seconds", "on_lost", "tenant", "tags")
@@ -97,6 +155,38 @@ FIELD_TEXTS = {
         "max_delay_seconds": "The maximum delay. Default 3600.",
         "jitter": "The random part of each delay. Default additive: 0 to 500 ms more.",
     },
+    "GraphInput": {
+        "id": "The id of the graph and of its job. Default: a random id.",
+        "nodes": "The nodes by their names, 1 to 1,000; 256 KB of JSON in all.",
+        "tenant": _JOB["tenant"],
+        "priority": "The queue of the graph's own job. Default medium.",
+    },
+    "RerunInput": {
+        "from": "The names of the nodes to run again, with all nodes after them.",
+        "dry_run": "Only answer which nodes would run again; change nothing.",
+    },
+    "BatchInput": {
+        "jobs": "The jobs, at most 500; none is allowed.",
+        "on_success": "The job to submit once all jobs have succeeded.",
+        "on_complete": "The job to submit once all jobs have ended.",
+        "on_failure": "The job to submit once a job has failed.",
+        "open": "Whether more jobs may be added until the batch is closed. Default false.",
+        "id": "The id of the batch and of its job. Default: a random id.",
+        "tenant": _JOB["tenant"],
+    },
+    "MembersInput": {
+        "first_index": "The place of the first of these jobs in the batch, from 0.",
+        "jobs": "The jobs, 1 to 500.",
+    },
+    "CloseInput": {
+        "total": "How many jobs the batch must have. Default: those that it has.",
+    },
+    "ChildrenRequest": {
+        "status": "Only children in this state.",
+        "limit": "The maximum number of children in a page.",
+        "cursor": "The `next_cursor` of the page before, with the same filter.",
+    },
+    "GridRequest": {"runs": "The maximum number of runs. Default 25."},
     "BatchRequest": {"jobs": "The jobs, each as for `POST /v1/jobs`."},
     "JobPatch": {
         "run_at": _JOB["run_at"].replace("; neither means now", ""),

@@ -28,6 +28,8 @@ _TITLES = {
     "not_durable": "The job is no durable run",
     "already_completed": "The callback was completed before",
     "compensated": "The steps of the run were reversed",
+    "batch_closed": "The batch is closed",
+    "members_missing": "A job of the batch is missing",
     "count_changed": "More jobs match than expected",
     "too_large": "The input is too large",
     "unsupported_media_type": "Unsupported content type",

@@ -109,7 +109,7 @@ class GraphRun:
         refusal = self._refusal(node)
         if refusal is None:
             try:
-                refusal = self._submit_jobs(node)
+                self._submit_jobs(node)
             except (InvalidInput, TooLarge) as refused:
                 # The fault is in results of other nodes: this one fails, as if its job had.
                 refusal = self._refuse(node, refused)

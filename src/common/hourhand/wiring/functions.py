@@ -120,7 +120,13 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
         clock=clock,
         ids=wiring.ids,
     )
-    graphs = GraphService(submission, wiring.durable_runs(), wiring.run_redrives, wiring.contents)
+    graphs = GraphService(
+        submission,
+        wiring.durable_runs(),
+        wiring.run_redrives,
+        wiring.contents,
+        wiring.member_checks,
+    )
     return Services(
         submission=submission,
         queries=QueryService(
@@ -191,6 +197,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
             ports=wiring.run_ports,
             completer=wiring.completer,
             contents=wiring.contents,
+            members=wiring.member_checks,
             submission=submission,
         ),
         child_views=ChildViews(wiring.durable_runs(), adapters.handlers),

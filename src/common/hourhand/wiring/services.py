@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hourhand.services.durable.children import Children
     from hourhand.services.durable.compensation import Compensations
     from hourhand.services.durable.completions import Completer
+    from hourhand.services.durable.members import MemberChecks
     from hourhand.services.durable.redrives import RunRedrives
     from hourhand.services.durable.runs import DurableRuns
     from hourhand.services.durable.signals import SignalService
@@ -259,6 +260,13 @@ class Wiring:
             parse=_parse_submission,
             cancelled_together=self._cancelled_together,
         )
+
+    @cached_property
+    def member_checks(self) -> MemberChecks:
+        from hourhand.api.requests import parse_member
+        from hourhand.services.durable.members import MemberChecks
+
+        return MemberChecks(self.drafts, self.adapters.clock, parse_member)
 
     def read_results(self, job: Job, payload_text: str) -> str:
         """Replace what stands for results. What does so is imported once a job needs it."""

@@ -10,6 +10,7 @@ from hourhand.api.requests._limits import (
     MAX_PAYLOAD_BYTES,
 )
 from hourhand.api.requests._times import parse_instant
+from hourhand.api.requests.batches import BatchInput, CloseInput, MembersInput
 from hourhand.api.requests.filters import (
     AuditRequest,
     BulkDiscard,
@@ -18,6 +19,12 @@ from hourhand.api.requests.filters import (
     JobFilters,
     ListRequest,
     LogRequest,
+)
+from hourhand.api.requests.graphs import (
+    REFUSED_OF_MEMBERS,
+    GraphInput,
+    RerunInput,
+    parse_member,
 )
 from hourhand.api.requests.jobs import (
     NEVER_NULL,
@@ -32,12 +39,14 @@ from hourhand.api.requests.limits import FreeInput, LimitInput, LimitQuery, Reti
 from hourhand.api.requests.runs import (
     CallbackFailure,
     CallbackResult,
+    ChildrenRequest,
     RedriveInput,
     SignalInput,
 )
 from hourhand.api.requests.schedule_operations import (
     BackfillInput,
     CalendarInput,
+    GridRequest,
     HandlerPauseInput,
     NoteInput,
     PageRequest,
@@ -54,15 +63,21 @@ __all__ = [
     "MAX_NESTING",
     "MAX_PAYLOAD_BYTES",
     "NEVER_NULL",
+    "REFUSED_OF_MEMBERS",
     "AuditRequest",
     "BackfillInput",
+    "BatchInput",
     "BatchRequest",
     "BulkDiscard",
     "BulkRequest",
     "CalendarInput",
     "CallbackFailure",
     "CallbackResult",
+    "ChildrenRequest",
+    "CloseInput",
     "FreeInput",
+    "GraphInput",
+    "GridRequest",
     "GroupsRequest",
     "HandlerPauseInput",
     "JobFilters",
@@ -72,11 +87,13 @@ __all__ = [
     "LimitQuery",
     "ListRequest",
     "LogRequest",
+    "MembersInput",
     "NoteInput",
     "PageRequest",
     "PreviewInput",
     "PutQuery",
     "RedriveInput",
+    "RerunInput",
     "ResweepInput",
     "RetimeInput",
     "RetryInput",
@@ -86,6 +103,7 @@ __all__ = [
     "invalid",
     "is_calendar_name",
     "parse_instant",
+    "parse_member",
     "payload_text",
     "quoted",
     "require_empty",

@@ -28,7 +28,7 @@ from hourhand.api.requests import _limits as limits
 from hourhand.api.requests._errors import field_names, invalid, refusal, validate
 from hourhand.api.requests._times import Instant
 from hourhand.domain.errors import FieldError, HourhandError, NotSupportedYet, TooLarge
-from hourhand.domain.ids import canonical_json, content_hash
+from hourhand.domain.ids import OWN_ID, canonical_json, content_hash
 from hourhand.domain.jobs.job import POOL, OnLost, Priority
 from hourhand.domain.jobs.retry import Backoff, Jitter
 from hourhand.domain.jobs.waiting import ChosenLimit
@@ -86,6 +86,7 @@ KeyPath = Annotated[
     AfterValidator(_readable),
 ]
 LimitName = Annotated[str, Field(pattern=f"^({SHARED_NAME.pattern})$")]
+OwnId = Annotated[str, Field(pattern=f"^{OWN_ID.pattern}$")]
 ConcurrencyKey = Annotated[str, Field(min_length=1, max_length=limits.MAX_KEY_CHARACTERS)]
 Tenant = Annotated[str, Field(min_length=1, max_length=limits.MAX_TENANT_CHARACTERS)]
 TagKey = Annotated[
@@ -182,7 +183,7 @@ class JobSubmission(BaseModel):
     delay_seconds: DelaySeconds | None = None
     priority: PriorityName | None = None
     idempotency_key: IdempotencyKey | None = None
-    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,100}$")] | None = None
+    id: OwnId | None = None
     timeout_seconds: TimeoutSeconds | None = None
     expires_at: Instant | None = None
     retention_seconds: RetentionSeconds | None = None

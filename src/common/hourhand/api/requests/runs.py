@@ -7,7 +7,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, PrivateAttr
 
 from hourhand.api.requests._errors import invalid, validate
+from hourhand.api.requests.filters import StatusName
 from hourhand.api.requests.jobs import STRICT, payload_text
+from hourhand.api.requests.schedule_operations import PageRequest
 from hourhand.domain.durable.names import MAX_PATH, PATH, SIGNAL_ID
 from hourhand.domain.errors import FieldError
 
@@ -108,3 +110,9 @@ class RedriveInput(BaseModel):
         if asked.dry_run and asked.paths is None:
             raise invalid("request", [FieldError("dry_run", "needs from")])
         return asked
+
+
+class ChildrenRequest(PageRequest):
+    """The query of the listing of a run's children; ``status``: only those in this state."""
+
+    status: StatusName | None = None

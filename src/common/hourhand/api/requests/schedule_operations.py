@@ -212,6 +212,21 @@ class SchedulePageRequest(PageRequest):
     ] = 0
 
 
+class GridRequest(BaseModel):
+    """The query of the grid of a schedule; ``runs``: how many of its newest runs it shows."""
+
+    model_config = STRICT
+
+    runs: Annotated[
+        int, whole_number(1, limits.MAX_GRID_RUNS), Field(ge=1, le=limits.MAX_GRID_RUNS)
+    ] = limits.DEFAULT_GRID_RUNS
+
+    @classmethod
+    def parse_query(cls, query: Mapping[str, str]) -> GridRequest:
+        """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
+        return validate(cls, query, what="query")
+
+
 def _without_nulls(raw: object) -> object:
     """Null means: not given."""
     if not isinstance(raw, Mapping):

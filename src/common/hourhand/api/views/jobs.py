@@ -69,6 +69,7 @@ def _shown(report: JobReport) -> dict[str, Any]:
         "lease": _lease(job),
         "waits_for": None if waiting is None else to_json(jobs.WaitsFor, waiting),
         "reserved_start": _reserved_start(job),
+        "parent_id": None if job.parent is None else job.parent.run_id,
     }
 
 

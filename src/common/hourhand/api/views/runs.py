@@ -54,6 +54,7 @@ def _step(step: StepView) -> dict[str, Any]:
         result=None if step.result_text is None else json.loads(step.result_text),
         private=step.is_private,
         compensates=step.is_compensated,
+        of=None if step.of is None else dict(step.of),
     )
 
 

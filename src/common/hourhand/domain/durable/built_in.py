@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from hourhand.domain.durable.reversals import COMPENSATION
 
 BATCH = "hourhand.batch"
@@ -23,3 +25,13 @@ DEFINITION = "graph:definition"
 def refusal_path(node: str) -> str:
     """Return the path under which a graph records that the job of a node cannot be submitted."""
     return f"{node}:refused"
+
+
+class BatchStatus(StrEnum):
+    """How far a batch is."""
+
+    OPEN = "open"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from hourhand.domain.durable.built_in import BATCH, CALLBACKS, MEMBERS
+from hourhand.domain.durable.built_in import BATCH, CALLBACKS, MEMBERS, BatchStatus
 from hourhand.domain.durable.joins import (
     is_root,
     join_of,
@@ -20,27 +19,18 @@ from hourhand.domain.durable.open_batches import (
     put_open_root,
 )
 from hourhand.domain.durable.records import MAX_RECORDS
+from hourhand.domain.errors import InvalidInput
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.parents import (
     child_id,
 )
 from hourhand.ports.handler_directory import BUILT_IN_HANDLERS
+from hourhand.services.durable.members import members_of_batch
 from hourhand.services.durable.open_batches import OpenBatches
-from hourhand.services.durable.signals import scope_at
 from hourhand.services.jobs.submission import SubmissionService, Submitted
 
 if TYPE_CHECKING:
     from hourhand.api.requests import JobSubmission
-
-
-class BatchStatus(StrEnum):
-    """How far a batch is."""
-
-    OPEN = "open"
-    RUNNING = "running"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
 
 
 _ENDS = {
@@ -70,21 +60,38 @@ class BatchService(OpenBatches):
     submission: SubmissionService
 
     def submit(
-        self, request: JobSubmission, *, is_open: bool, actor: str, trace_id: str | None = None
+        self,
+        request: JobSubmission,
+        *,
+        is_open: bool,
+        actor: str,
+        trace_id: str | None = None,
+        first: Sequence[Mapping[str, Any]] = (),
     ) -> Submitted:
         """Accept a batch: ``request`` is that of its job, whose payload has the members.
 
-        An open one takes its members by `add`. Raises as `SubmissionService.submit`.
+        An open one takes its members by `add`; ``first``: those that are added at once. Raises
+        `InvalidInput` naming the wrong fields of members and callbacks, and as
+        `SubmissionService.submit`.
         """
+        callbacks = {n: request.payload[n] for n in CALLBACKS if n in request.payload}
+        jobs = first if is_open else request.payload[MEMBERS]
+        try:
+            self.members.require_valid("batch", members_of_batch(jobs, callbacks))
+        except InvalidInput:
+            # Handlers and times may differ by now. But a repeated submission returns its job.
+            if not self.submission.is_known(request):
+                raise
         built_in = BUILT_IN_HANDLERS[BATCH]
         submitted = self.submission.submit(
             request, actor=actor, trace_id=trace_id, built_in=built_in
         )
         if is_open:
             # Also for a batch that exists: the request that put its job may have died before this.
-            job = submitted.job
-            root = put_open_root(scope_at(job, self.ports), self._keys(job)[MEMBERS])
-            self.ports.side_items.write_item(root)
+            opening = self._opening(submitted.job)
+            self.ports.side_items.write_item(put_open_root(opening.scope, opening.key))
+            if first and not submitted.job.status.is_final:
+                self._add_all(opening, 0, first)
         return submitted
 
     def show(self, batch_id: str) -> BatchView:

@@ -13,9 +13,7 @@ from hourhand.domain.durable.joins import JoinedCall, JoinRecord, join_prefix, j
 from hourhand.domain.durable.records import MAX_RECORDS
 from hourhand.domain.errors import (
     Compensated,
-    FieldError,
     HourhandError,
-    InvalidInput,
     NotFound,
     Unavailable,
     WrongState,
@@ -36,7 +34,8 @@ from hourhand.domain.times import to_ms
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import Applied, JobStore
 from hourhand.ports.side_item_store import SideItemStore
-from hourhand.services.jobs.drafts import Drafts, require_handler
+from hourhand.services.durable.members import require_child_handler
+from hourhand.services.jobs.drafts import Drafts
 from hourhand.services.jobs.due import DueJobs
 from hourhand.services.jobs.new_job import build_job
 from hourhand.services.jobs.operations import OperationsService
@@ -84,11 +83,10 @@ class Children:
 
         Raises `InvalidInput`, `NoKeyedLimit`, `TooLarge` and `Unavailable`.
         """
-        request = self.parse({"tenant": run.tenant, **spec.fields})
-        handler = require_handler(self.drafts.handlers, request.handler)
-        if handler.unique is not None or handler.debounce is not None:
-            message = f"{handler.name} is unique or debounced, so it cannot be that of a child"
-            raise InvalidInput(f"The handler {message}.", errors=(FieldError("handler", message),))
+        # A field that is null is not given, the tenant included.
+        given = {name: value for name, value in spec.fields.items() if value is not None}
+        request = self.parse({"tenant": run.tenant, **given})
+        handler = require_child_handler(self.drafts.handlers, request.handler)
         job_id = child_id(link.run_id, link.segment, link.join_key, link.index)
         now = self.clock.now()
         draft = self.drafts.draft(request, handler, job_id, now, RUN, run.trace_id)

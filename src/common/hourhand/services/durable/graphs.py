@@ -5,25 +5,27 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from hourhand.domain.durable.built_in import GRAPH, refusal_path
 from hourhand.domain.durable.calls import RunEnds
 from hourhand.domain.durable.decisions import RUNS, decisions_in_force
 from hourhand.domain.durable.joins import JoinedCall
-from hourhand.domain.durable.records import Journal, RecordKind
-from hourhand.domain.errors import FieldError, InvalidInput, NotFound, WrongState
+from hourhand.domain.durable.records import Journal, Record, RecordKind
+from hourhand.domain.errors import InvalidInput, NotFound, WrongState
 from hourhand.domain.graphs.definition import GraphDefinition, Node
 from hourhand.domain.graphs.parsing import parse_graph
 from hourhand.domain.graphs.rules import Decision
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus
 from hourhand.domain.jobs.parents import child_id
+from hourhand.domain.times import from_ms
 from hourhand.ports.handler_directory import BUILT_IN_HANDLERS
 from hourhand.services.durable.children import READ_TOGETHER
+from hourhand.services.durable.members import MemberChecks, members_of_graph
 from hourhand.services.durable.recorded_graphs import recorded_graph
 from hourhand.services.durable.redrives import RedrivePlan, RunRedrives
 from hourhand.services.durable.runs import DurableRuns
-from hourhand.services.jobs.drafts import require_handler
 from hourhand.services.jobs.payload_store import PayloadStore
 from hourhand.services.jobs.submission import SubmissionService, Submitted
 
@@ -39,7 +41,7 @@ class NodeView:
     """A node: the status of its job, or why it has none.
 
     ``reason``: why it was skipped. ``error``: why its job was refused. ``job``: of a node that is
-    one job. ``total``, ``succeeded``, ``failed``: of a map.
+    one job. ``began_at``, ``total``, ``succeeded``, ``failed``: of a map.
     """
 
     node: Node
@@ -48,6 +50,7 @@ class NodeView:
     error: ErrorInfo | None = None
     job_id: str | None = None
     job: Job | None = None
+    began_at: datetime | None = None
     total: int | None = None
     succeeded: int | None = None
     failed: int | None = None
@@ -69,6 +72,7 @@ class GraphService:
     runs: DurableRuns
     redrives: RunRedrives
     contents: PayloadStore
+    members: MemberChecks
 
     def submit(
         self,
@@ -80,22 +84,14 @@ class GraphService:
     ) -> Submitted:
         """Accept a graph: ``request`` is that of its job, whose payload is the definition.
 
-        Raises `InvalidInput` for a node whose handler is not registered, and as
-        `SubmissionService.submit`.
+        Raises `InvalidInput` naming the wrong fields of nodes, and as `SubmissionService.submit`.
         """
-        problems = []
-        for node in definition.nodes.values():
-            if node.map is not None and not node.map.over:
-                # A map over nothing calls no handler; an empty `group` is one.
-                continue
-            try:
-                require_handler(self.submission.handlers, node.handler)
-            except InvalidInput as error:
-                place = "handler" if node.map is None else "map.handler"
-                message = error.errors[0].message
-                problems.append(FieldError(f"nodes.{node.name}.{place}", message))
-        if problems:
-            raise InvalidInput("The graph is invalid.", errors=tuple(problems))
+        try:
+            self.members.require_valid("graph", members_of_graph(definition))
+        except InvalidInput:
+            # Handlers and times may differ by now. But a repeated submission returns its job.
+            if not self.submission.is_known(request):
+                raise
         built_in = BUILT_IN_HANDLERS[GRAPH]
         return self.submission.submit(request, actor=actor, trace_id=trace_id, built_in=built_in)
 
@@ -105,13 +101,7 @@ class GraphService:
 
     def view(self, job: Job) -> GraphView:
         """Return the graph that a job is. Raises `NotFound` for any other job, `Unavailable`."""
-        try:
-            records = self.runs.read(job)
-        except RunEnds as ends:
-            raise WrongState(ends.error.message) from None
-        definition = recorded_graph(self.runs, job, records) or self._submitted(job)
-        if definition is None:
-            raise NotFound(f"Job {job.id} is no graph, or it is one that has not begun.")
+        definition, records = self._read(job)
         journal = Journal(records, round_=job.round, resets=self.runs.resets(job))
         record = journal.stored(RecordKind.DECISIONS, "")
         names = definition.names
@@ -140,24 +130,30 @@ class GraphService:
         Raises `NotFound`, `WrongState` for a graph that has not ended, `InvalidInput` for a node
         that does not exist, `Unavailable`.
         """
-        self._require_job(graph_id)
-        return self._require_graph(self.redrives.plan(graph_id, names), graph_id)
+        self._read(self._require_job(graph_id))
+        return self.redrives.plan(graph_id, names)
 
     def rerun(self, graph_id: str, names: Sequence[str], *, actor: str) -> tuple[RedrivePlan, Job]:
         """Run these nodes and all nodes after them again. Raises as `plan_rerun`."""
         plan = self.plan_rerun(graph_id, names)
         return plan, self.redrives.redrive_from(graph_id, names, actor=actor)
 
-    def _require_graph(self, plan: RedrivePlan, graph_id: str) -> RedrivePlan:
-        if not plan.is_graph:
-            raise NotFound(f"Job {graph_id} is no graph.")
-        return plan
-
     def _require_job(self, graph_id: str) -> Job:
         job = self.runs.ports.jobs.get(graph_id)
         if job is None:
             raise NotFound(f"There is no graph {graph_id}.")
         return job
+
+    def _read(self, job: Job) -> tuple[GraphDefinition, list[Record]]:
+        """Return the definition and the journal of a graph; raise `NotFound` for any other job."""
+        try:
+            records = self.runs.read(job)
+        except RunEnds as ends:
+            raise WrongState(ends.error.message) from None
+        definition = recorded_graph(self.runs, job, records) or self._submitted(job)
+        if definition is None:
+            raise NotFound(f"Job {job.id} is no graph, or it is one that has not begun.")
+        return definition, records
 
     def _submitted(self, job: Job) -> GraphDefinition | None:
         """Return the definition that was submitted, of a graph that has not begun."""
@@ -200,6 +196,7 @@ def _node_view(
         return NodeView(
             node=node,
             status=_map_status(joined),
+            began_at=from_ms(joined.records[0].began_ms or 0),
             total=joined.call.total,
             succeeded=joined.succeeded,
             failed=joined.failed,

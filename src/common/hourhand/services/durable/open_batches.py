@@ -58,6 +58,7 @@ from hourhand.domain.side_items import SideItemUpdate
 from hourhand.domain.times import to_ms
 from hourhand.services.durable.children import Children
 from hourhand.services.durable.completions import Completer
+from hourhand.services.durable.members import MemberChecks, members_of_batch
 from hourhand.services.durable.runs import DurableRuns
 from hourhand.services.durable.signals import scope_at
 from hourhand.services.durable.values import RunPorts
@@ -97,6 +98,7 @@ class OpenBatches:
     ports: RunPorts
     completer: Completer
     contents: PayloadStore
+    members: MemberChecks
 
     def add(self, batch_id: str, first_index: int, specs: Sequence[Mapping[str, Any]]) -> Job:
         """Add members to an open batch, the first of them at ``first_index``.
@@ -106,14 +108,9 @@ class OpenBatches:
         """
         job = self._require(batch_id)
         self._require_room(first_index + len(specs))
-        opening = _Opening(job, scope_at(job, self.ports), self._keys(job)[MEMBERS])
         # All of them first: a member that is refused must not take a place.
-        members = [
-            self.children.build(job, opening.link(first_index + n), ChildSpec(spec))
-            for n, spec in enumerate(specs)
-        ]
-        for number, indexes in _by_record(range(first_index, first_index + len(specs))):
-            self._add(opening, number, {n % CHUNK: members[n - first_index] for n in indexes})
+        self.members.require_valid("request", members_of_batch(specs))
+        self._add_all(self._opening(job), first_index, specs)
         return job
 
     def close(self, batch_id: str, total: int | None) -> Job:
@@ -124,7 +121,7 @@ class OpenBatches:
         `Unavailable`: then it can be repeated.
         """
         job = self._require(batch_id)
-        opening = _Opening(job, scope_at(job, self.ports), self._keys(job)[MEMBERS])
+        opening = self._opening(job)
         for _ in range(MAX_LOST_RACES):
             root = self._root(opening)
             records = self._records(opening)
@@ -175,6 +172,19 @@ class OpenBatches:
                 full = report_full(opening.job.id, opening.job.segment, join_of(item))
                 self.ports.side_items.write_item(full)
         self.ports.side_items.write_item(end_opening(opening.scope, opening.key))
+
+    def _opening(self, job: Job) -> _Opening:
+        return _Opening(job, scope_at(job, self.ports), self._keys(job)[MEMBERS])
+
+    def _add_all(
+        self, opening: _Opening, first_index: int, specs: Sequence[Mapping[str, Any]]
+    ) -> None:
+        members = [
+            self.children.build(opening.job, opening.link(first_index + n), ChildSpec(spec))
+            for n, spec in enumerate(specs)
+        ]
+        for number, indexes in _by_record(range(first_index, first_index + len(specs))):
+            self._add(opening, number, {n % CHUNK: members[n - first_index] for n in indexes})
 
     def _add(self, opening: _Opening, number: int, members: Mapping[int, Job]) -> None:
         """Add the members of one join record, by their positions: reserve, put, confirm."""

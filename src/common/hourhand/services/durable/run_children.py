@@ -276,6 +276,7 @@ class RunChildren(RunWaits):
 
     def end_wait(self, path: str, end: Value | Failure) -> Value | Failure:
         """Record how a wait for several children ended; return what is recorded."""
+        kept: dict[str, Stored | None]
         if isinstance(end, Failure):
             outcome, kept = RecordOutcome.FAILED, {"r": error_text(end.error)}
         else:

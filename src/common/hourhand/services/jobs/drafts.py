@@ -14,6 +14,7 @@ from hourhand.services.jobs.new_job import (
     PayloadCheck,
     accept_any,
     named_limits,
+    require_chosen_key,
     require_expiry_after,
     require_shared_limits,
     resolve_limit_keys,
@@ -53,10 +54,8 @@ class Drafts:
         `NoKeyedLimit`, `TooLarge` and `Unavailable`.
         """
         self.check_payload(request.handler, request.payload_text)
-        run_at = resolve_run_at(request.run_at, request.delay_seconds, now)
-        require_expiry_after(request.expires_at, run_at, now)
+        run_at = self.require_valid_policies(request, handler, now)
         policies = resolve_policies(request, handler)
-        require_shared_limits(request, self.handlers)
         limits = named_limits(self.handlers, handler.name, request.chosen_limits)
         limit_keys = resolve_limit_keys(request, limits)
         kept_until = payload_kept_until(run_at, policies.retention_seconds, self.timings)
@@ -72,6 +71,27 @@ class Drafts:
             trace_id=trace_id,
             limit_keys=limit_keys,
         )
+
+    def require_valid(self, request: JobSubmission, handler: HandlerInfo, now: datetime) -> None:
+        """Check what is submitted as `draft` does, and keep nothing."""
+        self.check_payload(request.handler, request.payload_text)
+        self.require_valid_policies(request, handler, now)
+        limits = named_limits(self.handlers, handler.name, request.chosen_limits)
+        resolve_limit_keys(request, limits)
+
+    def require_valid_policies(
+        self, request: JobSubmission, handler: HandlerInfo, now: datetime
+    ) -> datetime:
+        """Check all but the payload, and what depends on it; return the time of the job.
+
+        Raises `InvalidInput` and `NoKeyedLimit`.
+        """
+        run_at = resolve_run_at(request.run_at, request.delay_seconds, now)
+        require_expiry_after(request.expires_at, run_at, now)
+        require_shared_limits(request, self.handlers)
+        limits = named_limits(self.handlers, handler.name, request.chosen_limits)
+        require_chosen_key(request, limits)
+        return run_at
 
 
 def require_handler(handlers: HandlerDirectory, name: str) -> HandlerInfo:

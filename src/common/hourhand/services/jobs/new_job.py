@@ -169,6 +169,16 @@ def require_shared_limits(request: JobSubmission, handlers: HandlerDirectory) ->
 
 def resolve_limit_keys(request: JobSubmission, limits: Sequence[NamedLimit]) -> bytes | None:
     """Return the keys of limits that the job stores. Raises `NoKeyedLimit` and `InvalidInput`."""
+    require_chosen_key(request, limits)
+    if not limits:
+        return None
+    fields = key_fields(request.tenant, request.tags, request.payload_text)
+    require_costs(limits, fields)
+    return keys_to_store(limits, fields, request.concurrency_key)
+
+
+def require_chosen_key(request: JobSubmission, limits: Sequence[NamedLimit]) -> None:
+    """Refuse a ``concurrency_key`` that no limit of the job can take. Raises `NoKeyedLimit`."""
     if request.concurrency_key is not None and position_of_chosen_key(limits) is None:
         problem = FieldError(
             "concurrency_key",
@@ -176,11 +186,6 @@ def resolve_limit_keys(request: JobSubmission, limits: Sequence[NamedLimit]) -> 
             "tenant, tags.<name> or payload.<field>",
         )
         raise NoKeyedLimit(errors=(problem,))
-    if not limits:
-        return None
-    fields = key_fields(request.tenant, request.tags, request.payload_text)
-    require_costs(limits, fields)
-    return keys_to_store(limits, fields, request.concurrency_key)
 
 
 def resolve_run_at(run_at: datetime | None, delay_seconds: float | None, now: datetime) -> datetime:

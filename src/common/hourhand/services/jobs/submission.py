@@ -147,6 +147,10 @@ class SubmissionService:
             raise Unavailable("The unique jobs of the batch took too long; submit this one again.")
         return self.submit(request, actor=actor, trace_id=trace_id)
 
+    def is_known(self, request: JobSubmission) -> bool:
+        """Whether there is a job of the id that the submission states."""
+        return request.id is not None and self.jobs.get(request.id) is not None
+
     def _has_key(self, request: JobSubmission) -> bool:
         """Whether the job is unique or debounced: its key names it."""
         handler = self.handlers.find(request.handler)

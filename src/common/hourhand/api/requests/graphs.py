@@ -1,0 +1,114 @@
+"""The requests that submit and rerun graphs, and the jobs that graphs and batches consist of."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from itertools import islice
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, PrivateAttr
+
+from hourhand.api.requests._errors import OTHER_WORDS, field_names, invalid, validate
+from hourhand.api.requests._limits import MAX_FIELD_ERRORS
+from hourhand.api.requests.jobs import STRICT, JobSubmission, OwnId, PriorityName, Tenant
+from hourhand.domain.durable.built_in import GRAPH
+from hourhand.domain.durable.names import MAX_NAME, NAME
+from hourhand.domain.errors import FieldError, unknown_field
+from hourhand.domain.graphs.definition import MAX_NODES, GraphDefinition
+from hourhand.domain.graphs.parsing import parse_graph
+
+_NAMED_BY_RUN = "cannot be given: the run that submits the job names it"
+_ONE_JOB = "cannot be given: each job of a graph or a batch is a job of its own"
+REFUSED_OF_MEMBERS: Mapping[str, str] = {
+    "id": _NAMED_BY_RUN,
+    "idempotency_key": _NAMED_BY_RUN,
+    "unique": _ONE_JOB,
+    "debounce": _ONE_JOB,
+}
+"""The fields of a submission that a job of a graph or a batch has not, and why."""
+
+NodeName = Annotated[str, Field(pattern=f"^({NAME.pattern})$", max_length=MAX_NAME)]
+NodeNames = Annotated[list[NodeName], Field(min_length=1, max_length=MAX_NODES)]
+
+
+def parse_member(raw: object, around: Collection[str] = ()) -> JobSubmission:
+    """Return a job that a graph or a batch is to submit.
+
+    ``around``: the names of the fields that the caller states beside those of the job. Raises
+    `InvalidInput` naming each wrong field, `NotSupportedYet` and `TooLarge`.
+    """
+    if isinstance(raw, Mapping):
+        problems = list(islice(_refused_fields(raw, around), MAX_FIELD_ERRORS))
+        if problems:
+            raise invalid("job", problems)
+        raw = {name: value for name, value in raw.items() if name not in REFUSED_OF_MEMBERS}
+    return JobSubmission.parse(raw)
+
+
+def _refused_fields(raw: Mapping[Any, Any], around: Collection[str]) -> list[FieldError]:
+    all_fields = field_names(JobSubmission)
+    known = [*(name for name in all_fields if name not in REFUSED_OF_MEMBERS), *around]
+    words = {other: ours for other, ours in OTHER_WORDS.items() if ours.split(".")[0] in known}
+    problems: list[FieldError] = []
+    for name, value in raw.items():
+        if name not in all_fields:
+            message = unknown_field(str(name), known, words, lists_all=not problems)
+            problems.append(FieldError(str(name), message))
+        elif name in REFUSED_OF_MEMBERS and value is not None:
+            problems.append(FieldError(name, REFUSED_OF_MEMBERS[name]))
+    return problems
+
+
+class GraphInput(BaseModel):
+    """A graph as it is submitted. The same ``id`` with the same graph returns the same graph."""
+
+    model_config = STRICT
+
+    nodes: dict[str, Any]
+    id: OwnId | None = None
+    tenant: Tenant | None = None
+    priority: PriorityName | None = None
+
+    _definition: GraphDefinition = PrivateAttr()
+
+    @classmethod
+    def parse(cls, raw: object) -> GraphInput:
+        """Return the graph that ``raw`` holds.
+
+        Raises `InvalidInput` naming each wrong field, and `TooLarge`. The jobs of the nodes are
+        checked when the graph is submitted.
+        """
+        asked = validate(cls, raw, what="graph")
+        asked._definition = parse_graph({"nodes": asked.nodes})
+        return asked
+
+    @property
+    def definition(self) -> GraphDefinition:
+        """The graph that is defined."""
+        return self._definition
+
+    @property
+    def job(self) -> JobSubmission:
+        """The job that runs the graph."""
+        given = {"id": self.id, "tenant": self.tenant, "priority": self.priority}
+        return run_submission(GRAPH, self.definition.as_json(), given)
+
+
+def run_submission(handler: str, payload: object, given: Mapping[str, Any]) -> JobSubmission:
+    """Return the submission of the run of a graph or a batch; ``given`` fields may be None."""
+    fields = {name: value for name, value in given.items() if value is not None}
+    return JobSubmission.parse({"handler": handler, "payload": payload, **fields})
+
+
+class RerunInput(BaseModel):
+    """From which nodes on a graph runs again."""
+
+    model_config = STRICT
+
+    names: NodeNames = Field(alias="from")
+    dry_run: bool = False
+
+    @classmethod
+    def parse(cls, raw: object) -> RerunInput:
+        """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
+        return validate(cls, raw, what="request")
