@@ -31,6 +31,7 @@ from hourhand.domain.jobs.job import (
     Priority,
     Progress,
 )
+from hourhand.domain.jobs.parents import CHUNK, ParentLink, midnight_after
 from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
 from hourhand.domain.jobs.waiting import ChosenLimit, Reservation, ReservedStart, WaitKind, WaitsFor
 from hourhand.domain.limits.declarations import SHARED_NAME
@@ -121,6 +122,19 @@ waits = st.one_of(
 )
 
 
+parents = st.builds(
+    ParentLink,
+    run_id=st.text(_ID_LETTERS + ".", min_size=1, max_size=40),
+    segment=st.integers(0, 10**6),
+    join_key=st.text(_ID_LETTERS, min_size=1, max_size=16),
+    index=st.integers(0, 10**5),
+    chunk=st.integers(1, CHUNK),
+    is_abandoned=st.booleans(),
+    reads_results=st.booleans(),
+    kept_until=times.map(midnight_after),
+)
+
+
 @st.composite
 def jobs(draw: st.DrawFn) -> Job:
     """Draw a job. Its fields need not make sense together, but for its place in the index."""
@@ -196,6 +210,7 @@ def jobs(draw: st.DrawFn) -> Job:
             reserved_starts=st.lists(
                 st.builds(ReservedStart, words.filter(lambda w: "." not in w), times, st.booleans())
             ).map(tuple),
+            parent=maybe(parents),
             payload_kept_until=maybe(times),
             keep_until=maybe(times),
         )

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from hourhand.domain.jobs import transitions
 from hourhand.domain.jobs.job import Content, Job, Outcome, Priority, Progress
+from hourhand.domain.jobs.parents import ParentLink, midnight_after
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.domain.jobs.waiting import PAUSE, WaitKind, WaitsFor
 from hourhand.testing import ACTOR, make_entry, make_message
@@ -18,6 +19,12 @@ LEASE = timedelta(seconds=45)
 
 Build = Callable[[Job, datetime], Transition]
 """Makes a move on a job as it was read, given the time of its creation."""
+
+
+def of_a_run(kept_until: datetime) -> ParentLink:
+    """Return the link of a child; it has a whole day, as every store keeps it."""
+    kept_until = midnight_after(kept_until)
+    return ParentLink(run_id="run-1", segment=0, join_key="abc", index=0, kept_until=kept_until)
 
 
 def mark(job: Job, now: datetime) -> Transition:

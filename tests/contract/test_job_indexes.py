@@ -14,6 +14,7 @@ from hourhand.domain.times import to_ms
 from hourhand.ports.job_store import Applied, JobStore, ListedJob, Listing, ListingPosition
 from hourhand.testing import ACTOR, make_content, make_entry, make_job, make_message
 from tests.contract.fresh import new_id
+from tests.contract.move_makers import of_a_run
 
 MINUTE = timedelta(minutes=1)
 MILLISECOND = timedelta(milliseconds=1)
@@ -220,6 +221,18 @@ def test_the_listing_shows_every_job_once_newest_first(
         job_store.put(job)
     expected = sorted(map(listed, jobs), key=lambda one: one.position, reverse=True)
     assert listing_of(job_store, now, limit=limit) == expected
+
+
+def test_the_listing_leaves_children_out_unless_they_are_dead_letters(
+    job_store: JobStore, now: datetime
+) -> None:
+    child = make_job(id=new_id(), created_at=now, parent=of_a_run(now))
+    dead = make_job(id=new_id(), status=JobStatus.DEAD, created_at=now, parent=of_a_run(now))
+    job_store.put(child)
+    job_store.put(dead)
+    assert listing_of(job_store, now) == []
+    assert listing_of(job_store, now, Listing.UNRESOLVED) == [listed(dead)]
+    assert job_store.get(child.id) == child
 
 
 def test_jobs_of_one_millisecond_are_parted_by_their_ties(

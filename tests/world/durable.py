@@ -66,6 +66,7 @@ def _call(handler: Handler, context: Any, payload_text: str) -> Returned | Raise
         value = handler.function(context, *handler.arguments(payload_text))
         if inspect.isawaitable(value):
             value = asyncio.run(_awaited(value))
+        context.before_end()
         return Returned(result_text(value))
     except Exception as error:  # noqa: BLE001 - whatever a handler raises is its failure
         wish = error if isinstance(error, Snooze) else None

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from hourhand.domain.jobs.job import JobStatus, OnLost
 from tests.unit.domain import condition_invariants as keep
-from tests.unit.domain.job_samples import after
-from tests.unit.domain.race import CLAIMED, LOST_AND_DEAD, NEXT_OWNER, Race
+from tests.unit.domain.job_samples import OF_A_RUN, after
+from tests.unit.domain.race import CLAIMED, LOST_AND_DEAD, NEXT_OWNER, NO_LEASE, Race
 
 _CLAIM = (
     Race(
@@ -258,5 +258,48 @@ RECOVERY = (
         story="it was redriven and died once more; of that round no letter was sent",
         meanwhile={"generation": 3, "round": 2, "token": 2},
         harm=keep.DEAD_LETTER_IS_OWED,
+    ),
+    Race(
+        move="finish of a child",
+        clause="status",
+        story="the same generation, but open",
+        meanwhile={"status": JobStatus.PENDING},
+        harm=keep.OPEN_JOB_IS_INDEXED,
+        is_second_line=True,
+    ),
+    Race(
+        move="finish of a child",
+        clause="generation",
+        story="its run redrove it and it died once more; of that round no letter was sent",
+        meanwhile={"generation": 3, "round": 2, "token": 2},
+        harm=keep.DEAD_LETTER_IS_OWED,
+    ),
+    Race(
+        move="finish of a child",
+        clause="kept_as_read",
+        story="its run was redriven, and keeps it for longer",
+        meanwhile={"parent": replace(OF_A_RUN, kept_until=after(90 * 86_400))},
+        harm=keep.A_CHILD_IS_KEPT_AS_LONG_AS_ITS_RUN,
+    ),
+    Race(
+        move="prolong_child",
+        clause="same_job",
+        story="TTL deleted it, and a replay put it again",
+        meanwhile={"created_at": after(-1)},
+        harm=keep.A_DELETED_JOB_CHANGES_NO_OTHER,
+    ),
+    Race(
+        move="prolong_child",
+        clause="filed_as_read",
+        story="it ended, and is kept until the earlier end of its run's journal",
+        meanwhile={
+            "status": JobStatus.SUCCEEDED,
+            "finished_at": after(-1),
+            "due_at": None,
+            "shard": None,
+            "keep_until": after(40 * 86_400),
+            **NO_LEASE,
+        },
+        harm=keep.A_CHILD_IS_KEPT_AS_LONG_AS_ITS_RUN,
     ),
 )

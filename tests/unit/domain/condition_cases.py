@@ -14,6 +14,7 @@ from hourhand.domain.ticks.buckets import Entry
 from tests.unit.domain.job_samples import (
     INLINE,
     NOW,
+    OF_A_RUN,
     a_dead_job,
     a_debounced_job,
     a_job,
@@ -180,6 +181,11 @@ CASES = (
         build=lambda job: transitions.mark_compensated(job, keep_until=None),
     ),
     Case(
+        builder="prolong_child",
+        ordinary=a_running_job(parent=OF_A_RUN),
+        build=lambda job: transitions.prolong_child(job, kept_until=after(90 * 86_400)),
+    ),
+    Case(
         builder="restart",
         ordinary=a_running_job(),
         build=lambda job: transitions.restart(
@@ -250,6 +256,12 @@ CASES = (
         build=_recover,
     ),
     Case(builder="finish", ordinary=a_dead_job(), build=transitions.finish),
+    Case(
+        builder="finish",
+        variant="of a child",
+        ordinary=a_dead_job(parent=OF_A_RUN),
+        build=transitions.finish,
+    ),
     Case(
         builder="cancel_waiting",
         ordinary=a_sent_job(),

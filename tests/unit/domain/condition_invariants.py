@@ -253,6 +253,14 @@ FIRST_REVERSAL_STANDS = Invariant(
     "which round was reversed stays on record",
     lambda read, was, is_now: was.compensated_round in {None, is_now.compensated_round},
 )
+A_CHILD_IS_KEPT_AS_LONG_AS_ITS_RUN = Invariant(
+    "a child is not deleted before the journal of its run",
+    lambda read, was, is_now: (
+        is_now.parent is None
+        or is_now.keep_until is None
+        or is_now.keep_until >= is_now.parent.kept_until
+    ),
+)
 HISTORY_IS_KEPT = Invariant(
     "no event vanishes that another just put on record",
     lambda read, was, is_now: was.history[-1] in is_now.history,

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hourhand.domain.jobs.job import Content, EventKind, HistoryEvent, Job, JobMessage, JobStatus
+from hourhand.domain.jobs.parents import ParentLink
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 INLINE = Content(size_bytes=4, text="null")
@@ -22,6 +23,11 @@ def after(seconds: float) -> datetime:
 def an_event(kind: EventKind = EventKind.SUBMITTED, **changes: Any) -> HistoryEvent:
     event = HistoryEvent(kind=kind, at=after(-600), status=JobStatus.PENDING, actor="api")
     return replace(event, **changes)
+
+
+OF_A_RUN = ParentLink(
+    run_id="run-1", segment=0, join_key="abc", index=0, kept_until=after(40 * 86_400)
+)
 
 
 def a_job(**changes: Any) -> Job:

@@ -40,6 +40,7 @@ CONDITIONS = {
     "flag": OWNER,
     "clear_flag": OWNER,
     "keep_journal": OWNER,
+    "prolong_child": {"same_job", "filed_as_read"},
     "restart": {*OWNER, "not_cancelled"},
     "claim": {"status", "due", *STARTABLE},
     "claim of a debounced job": {"status", "due", "quiet", *STARTABLE},
@@ -55,6 +56,7 @@ CONDITIONS = {
     "recover to DEAD": {*LEASE, "not_cancelled"},
     "recover to CANCELLED": LEASE,
     "finish": {"status", "generation"},
+    "finish of a child": {"status", "generation", "kept_as_read"},
     "cancel_waiting": {"status", "generation"},
     "request_cancel": {*OWNER, "not_asked_yet"},
     "change": {"status", "generation"},
@@ -103,7 +105,7 @@ def test_only_a_compacting_write_expects_the_history_as_it_was_read(case: Case) 
     added = set(case.build(with_long_history(case.ordinary)).expect) - CONDITIONS[case.name]
     records_no_event = {
         *("keep_payload", "debounce", "supersede", "claim", "heartbeat", "finish"),
-        *("flag", "clear_flag", "keep_journal", "mark_compensated"),
+        *("flag", "clear_flag", "keep_journal", "mark_compensated", "prolong_child"),
     }
     assert added == (set() if case.builder in records_no_event else {"history_as_read"})
 

@@ -56,8 +56,6 @@ def test_no_other_item_of_the_table_is_a_side_item(partition: str, sort: str) ->
 @pytest.mark.parametrize(
     ("write", "message"),
     [
-        ({"sets": {"g": 1}}, "must state until when"),
-        ({"adds": {"g": 1}}, "must state until when"),
         ({"deletes": True, "removes": ("g",)}, "cannot change it"),
         ({"deletes": True, "keep_until": END}, "cannot change it"),
         ({"deletes": True, "sets": {"g": 1}, "keep_until": END}, "cannot change it"),
@@ -69,6 +67,13 @@ def test_no_other_item_of_the_table_is_a_side_item(partition: str, sort: str) ->
 def test_a_write_that_makes_no_sense_is_a_mistake(write: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         SideItemUpdate(key=KEY, **write)
+
+
+def test_a_write_without_an_end_changes_an_item_that_is_there_and_creates_none() -> None:
+    update = SideItemUpdate(key=KEY, sets={"g": 2})
+    assert not update.is_allowed(None)
+    assert update.is_allowed(SideItem(KEY, {"g": 1}))
+    assert SideItemUpdate(key=KEY, sets={"g": 2}, keep_until=END).is_allowed(None)
 
 
 @pytest.mark.parametrize("change", [{"sets": {("h", "a"): 1}}, {"removes": (("h", "a"),)}])

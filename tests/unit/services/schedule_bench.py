@@ -129,7 +129,12 @@ class Bench:
             "telemetry": self.telemetry,
         }
         recovery = RecoveryService(
-            queues=self.queues, waiters=waiters, release_slots=lambda *_: None, **common
+            queues=self.queues,
+            waiters=waiters,
+            release_slots=lambda *_: None,
+            cancel_children=lambda _: True,
+            notify_parent=lambda *_: None,
+            **common,
         )
         handlers = MemoryHandlerDirectory("greet")
         return BackfillWork(

@@ -121,6 +121,7 @@ def make_message(job: Job, **overrides: Any) -> JobMessage:
         "needs_admission": job.schedule_id is not None,
         "has_limits": job.limits is not None,
         "is_debounced": job.debounces is not None,
+        "parent": job.parent_to_find,
         **overrides,
     }
     return JobMessage(**fields)

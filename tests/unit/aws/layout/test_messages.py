@@ -10,7 +10,8 @@ from hourhand.aws.layout.messages import ForeignMessage, message_body, read_deli
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.ids import content_hash, trace_id_for
 from hourhand.domain.jobs.job import Priority
-from hourhand.domain.times import to_ms
+from hourhand.domain.jobs.parents import ParentToFind
+from hourhand.domain.times import from_ms, to_ms
 from hourhand.memory import START
 from hourhand.testing import make_job, make_message
 
@@ -153,3 +154,12 @@ def test_a_message_names_the_shard_of_a_slot_unless_it_is_the_first(shard: int) 
     body = message_body(message)
     assert read_message(body) == message
     assert ("slot_shard" in body) is bool(shard)
+
+
+@pytest.mark.parametrize("segment", [0, 3])
+def test_the_message_of_an_attached_child_names_its_run(segment: int) -> None:
+    parent = ParentToFind("run-1", segment, from_ms(1_700_000_000_123))
+    message = replace(make_message(make_job()), parent=parent)
+    body = message_body(message)
+    assert read_message(body) == message
+    assert "parent" not in message_body(make_message(make_job()))

@@ -129,6 +129,8 @@ SIDE_KEYS = {
     Kind.CURSOR: SideKey("job-1", "R#trows"),
     Kind.CHANGE: SideKey("job-1", "R#vtwo-couriers"),
     Kind.RESET: SideKey("job-1", "R#znonce"),
+    Kind.JOIN: SideKey("job-1", "R#cabc.0000"),
+    Kind.DECISIONS: SideKey("job-1", "R#g"),
     Kind.VALUE: SideKey("job-1", "V#charge#1"),
     Kind.SIGNAL: SideKey("job-1", "S#approved#1"),
 }

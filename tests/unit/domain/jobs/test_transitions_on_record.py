@@ -43,7 +43,7 @@ each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 RECORDED_NOWHERE = {
     *("debounce", "supersede", "keep_payload", "heartbeat", "finish"),
-    *("flag", "clear_flag", "keep_journal", "mark_compensated"),
+    *("flag", "clear_flag", "keep_journal", "mark_compensated", "prolong_child"),
 }
 """Moves that leave no event: repeated, they are harmless."""
 

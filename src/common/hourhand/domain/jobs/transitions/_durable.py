@@ -171,13 +171,17 @@ def mark_compensated(job: Job, *, keep_until: datetime | None) -> Transition:
 def prolong_child(job: Job, *, kept_until: datetime) -> Transition:
     """The run of a child was redriven, and its journal is kept for longer: so is the child.
 
-    A child that ended names its end, which a redrive removes.
+    It names the child's entry in the index. As that is removed, the end of the record is set, and a
+    redrive files the child again.
     """
     assert job.parent is not None, "only a child is kept for a run"
     keeps = {"keep_until": max(job.keep_until, kept_until)} if job.keep_until is not None else {}
     return Transition(
         name="prolong_child",
         job_id=job.id,
-        expect={"same_job": Is("created_at", job.created_at), "generation": same_generation(job)},
+        expect={
+            "same_job": Is("created_at", job.created_at),
+            "filed_as_read": Absent("due_at") if job.due_at is None else Is("due_at", job.due_at),
+        },
         sets={"parent": replace(job.parent, kept_until=kept_until), **keeps},
     )
