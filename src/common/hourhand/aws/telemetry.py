@@ -36,6 +36,7 @@ class Metric(StrEnum):
     ATTEMPTS_LOST = "attempts_lost"
     ATTEMPTS_STARTED = "attempts_started"
     ATTEMPTS_TO_BE_RETRIED = "attempts_to_be_retried"
+    CHILDREN_NOT_STARTED = "children_not_started"
     COMMITS_REFUSED = "commits_refused"
     DEAD_JOBS = "dead_jobs"
     DEAD_LETTERS = "dead_letters"
@@ -161,6 +162,7 @@ MEASURED_BY: Mapping[str, frozenset[Metric]] = {
         {
             Metric.ATTEMPTS_STARTED,
             Metric.ATTEMPTS_TO_BE_RETRIED,
+            Metric.CHILDREN_NOT_STARTED,
             Metric.COMMITS_REFUSED,
             Metric.DUPLICATES_DROPPED,
             Metric.DUPLICATES_HIDDEN,
