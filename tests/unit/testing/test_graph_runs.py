@@ -76,7 +76,7 @@ def test_a_diamond_runs_in_order_and_passes_results(jobs: FakeHourhand) -> None:
     graph = submit_graph(jobs, DIAMOND)
     assert jobs.get(graph).status == "SUCCEEDED", jobs.get(graph).error
     assert states(jobs, graph) == dict.fromkeys("abcd", "SUCCEEDED")
-    assert [call["name"] for call in CALLS][0] == "a"
+    assert CALLS[0]["name"] == "a"
     assert CALLS[-1] == {"name": "d", "b": {"name": "b"}}
 
 
