@@ -51,13 +51,15 @@ DIAMOND: Mapping[str, Any] = {
 class GraphWorld(World):
     """A world with graphs and batches, whose jobs are of the handler ``note``.
 
-    ``failing``: in how many rounds the job of a name fails. ``decisions``: the letters that each
+    ``failing``: in how many rounds the job of a name fails. ``results``: what the job of a name
+    returns; its name by default. ``decisions``: the letters that each
     node had, by graph, segment, round and node. ``asked``: the additions that callers made.
     ``acknowledged``: the members whose addition was acknowledged.
     """
 
     def __init__(self, failing: Mapping[str, int] | None = None) -> None:
         self.failing = failing or {}
+        self.results: dict[str, Any] = {}
         self.decisions: dict[tuple[Any, ...], set[int]] = defaultdict(set)
         self.acknowledged: set[int] = set()
         self.asked: set[tuple[int, int]] = set()
@@ -87,7 +89,8 @@ class GraphWorld(World):
         if job.round <= self.failing.get(name, 0):
             error = ErrorInfo(type="Broken", message=name, retryable=False)
             return Finished(outcome=Outcome.FAILED, error=error)
-        return Finished(outcome=Outcome.SUCCEEDED, result_text=json.dumps(name))
+        value = self.results.get(name, name)
+        return Finished(outcome=Outcome.SUCCEEDED, result_text=json.dumps(value))
 
     def payload_of(self, job: Job) -> str:
         return self.api.batches.contents.read(job.id, job.payload) or "null"
@@ -103,9 +106,13 @@ class GraphWorld(World):
 
     def jobs_named(self, name: str) -> list[Job]:
         """Return the jobs of a node, a member or a callback."""
-        jobs = self.store.jobs().values()
-        notes = [job for job in jobs if job.handler == "note"]
+        notes = [job for job in self.store.jobs().values() if job.handler == "note"]
         return [job for job in notes if json.loads(self.payload_of(job))["name"] == name]
+
+    def payloads_of(self, name: str) -> list[Any]:
+        """Return what the jobs of a name were given, with all results in it."""
+        given = [json.loads(run.payload_text) for run in self.runs if run.job.handler == "note"]
+        return [payload for payload in given if payload["name"] == name]
 
     def _watch(self, update: SideItemUpdate) -> None:
         item = self.side_items.read_item(update.key)
@@ -209,7 +216,14 @@ def note(name: str) -> dict[str, Any]:
     return {"handler": "note", "payload": {"name": name}}
 
 
-def put_batch(world: World, members: int = 0, *, is_open: bool = False, **fields: Any) -> Job:
+def put_batch(
+    world: World,
+    members: int = 0,
+    *,
+    is_open: bool = False,
+    by: Process | None = None,
+    **fields: Any,
+) -> Job:
     """Submit a batch with all callbacks; of an open one the members come later."""
     payload = {
         "open": is_open,
@@ -217,16 +231,18 @@ def put_batch(world: World, members: int = 0, *, is_open: bool = False, **fields
         **{name: note(name) for name in CALLBACKS},
     }
     request = JobSubmission.parse({"handler": BATCH, "id": "batch", "payload": payload, **fields})
-    return world.api.batches.submit(request, is_open=is_open, actor="caller").job
+    batches = (by or world).api.batches
+    return batches.submit(request, is_open=is_open, actor="caller").job
 
 
 def put_graph(world: World, nodes: Mapping[str, Any] = DIAMOND, **fields: Any) -> Job:
     """Submit a graph of jobs of the handler ``note``."""
     whole = {}
     for name, node in nodes.items():
-        given = {key: value for key, value in node.items() if key != "payload"}
-        whole[name] = {**note(name), **given}
-        whole[name]["payload"] = {"name": name, **node.get("payload", {})}
+        work = {"handler": "note", "payload": {"name": name, **node.get("payload", {})}}
+        if "map" in node:
+            work = {"map": {**work, **node["map"]}}
+        whole[name] = {**{key: node[key] for key in node.keys() - {"payload", "map"}}, **work}
     definition = parse_graph({"nodes": whole})
     body = {"handler": GRAPH, "id": "graph", "payload": definition.as_json(), **fields}
     request = JobSubmission.parse(body)

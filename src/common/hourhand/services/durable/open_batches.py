@@ -153,6 +153,9 @@ class OpenBatches:
                 return False
             version += 1
             records = self._records(opening)
+            if total is None and next_total(records) > wanted:
+                # A member came in between. Without a total of the caller, it belongs to the batch.
+                return False
         _require_members(records, wanted)
         return self._is_applied(lock(opening.scope, opening.key, version=version))
 

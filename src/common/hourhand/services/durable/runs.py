@@ -85,7 +85,7 @@ class DurableRuns:
         return [
             *(record for record in map(record_of, others) if record.created_ms == created_ms),
             # A call that was reset has several under one path: the last one is in force.
-            *sorted((joined.as_record() for joined in calls), key=lambda record: record.order),
+            *sorted((joined.as_record() for joined in calls), key=lambda one: (one.round, one.order)),
         ]
 
     def resets(self, job: Job) -> dict[str, int]:
