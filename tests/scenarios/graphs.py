@@ -239,10 +239,14 @@ def put_graph(world: World, nodes: Mapping[str, Any] = DIAMOND, **fields: Any) -
     """Submit a graph of jobs of the handler ``note``."""
     whole = {}
     for name, node in nodes.items():
-        work = {"handler": "note", "payload": {"name": name, **node.get("payload", {})}}
+        work = {**note(name), **{key: node[key] for key in node.keys() & {"handler"}}}
+        work["payload"] |= node.get("payload", {})
         if "map" in node:
             work = {"map": {**work, **node["map"]}}
-        whole[name] = {**{key: node[key] for key in node.keys() - {"payload", "map"}}, **work}
+        whole[name] = {
+            **{key: node[key] for key in node.keys() - {"handler", "payload", "map"}},
+            **work,
+        }
     definition = parse_graph({"nodes": whole})
     body = {"handler": GRAPH, "id": "graph", "payload": definition.as_json(), **fields}
     request = JobSubmission.parse(body)

@@ -84,8 +84,9 @@ class DurableRuns:
         others = (i for i in items if i.key.kind not in _NO_RECORDS)
         return [
             *(record for record in map(record_of, others) if record.created_ms == created_ms),
-            # A call that was reset has several under one path: the last one is in force.
-            *sorted((joined.as_record() for joined in calls), key=lambda one: (one.round, one.order)),
+            # A call that was reset has several under one path: the last one is in force. Members
+            # that requests added have no order, so the rounds come first.
+            *sorted((call.as_record() for call in calls), key=lambda one: (one.round, one.order)),
         ]
 
     def resets(self, job: Job) -> dict[str, int]:
