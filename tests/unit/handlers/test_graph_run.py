@@ -13,6 +13,7 @@ from hourhand.domain.jobs.job import MAX_CONTENT_BYTES, JobStatus
 from hourhand.domain.times import rfc3339
 from hourhand.handlers import graph_run
 from hourhand.services.durable.graphs import NodeView
+from hourhand.services.jobs.payload_store import PayloadStore
 from tests.scenarios.graphs import GraphWorld, letters_of, put_graph
 
 DAY = 86_400
@@ -111,6 +112,35 @@ def test_results_that_exceed_a_payload_together_fail_the_node(world: GraphWorld)
     assert failed is not None
     assert (failed.last_failure or "").startswith("PayloadTooLarge: The payload has ")
     assert not world.payloads_of("b")
+
+
+def test_a_map_over_the_result_of_a_node_that_failed_is_refused(world: GraphWorld) -> None:
+    world.failing = {"l": 9}
+    over = {"map": {"over": {"$result": "l"}}}
+    nodes = {"l": {"on_failure": "ignore"}, "a": {"after": ["l"], **over}}
+    assert played(world, nodes) is JobStatus.DEAD
+    assert node(world, "a").error is not None
+
+
+def test_a_result_with_several_readers_is_read_once(
+    world: GraphWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.results["a"] = LARGE
+    reads: list[str] = []
+    read = PayloadStore.read
+
+    def counted(store: PayloadStore, job_id: str, content: Any) -> str | None:
+        reads.append(job_id)
+        return read(store, job_id, content)
+
+    put_graph(world, {"a": {}, **{f"r{n}": READER for n in range(5)}})
+    world.deliver()
+    world.deliver()
+    (source,) = world.jobs_named("a")
+    monkeypatch.setattr(PayloadStore, "read", counted)
+    world.deliver()
+    assert len([name for name in world.api.graphs.show("graph").nodes.values() if name.job]) == 6
+    assert reads.count(source.id) == 1
 
 
 def test_a_result_that_is_read_by_a_map_is_read_once(world: GraphWorld) -> None:

@@ -7,10 +7,12 @@ import json
 import pytest
 
 from hourhand.api.requests import JobSubmission
+from hourhand.domain.durable import joins
 from hourhand.domain.durable.built_in import BATCH, CALLBACKS, MEMBERS, BatchStatus
 from hourhand.domain.errors import InvalidInput, NotFound
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.services.durable.batches import BatchView
+from hourhand.testing import Crash, Faults
 from tests.scenarios.graphs import GraphWorld, check_graphs, fill, note, put_batch
 
 
@@ -97,15 +99,25 @@ def test_a_member_that_is_redriven_by_itself_counts_in_the_next_round(world: Gra
     assert world.job(member.id).round == 2
 
 
-def test_members_beyond_a_group_are_submitted_though_one_failed(
-    world: GraphWorld,
+def die() -> None:
+    raise Crash("the process died")
+
+
+def test_members_are_submitted_though_one_failed_before(
+    world: GraphWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(joins, "GROUP", 100)
     world.failing = {"m0": 1}
-    put_batch(world, 450)
+    put_batch(world, 350)
+    faults = Faults()
+    faults.interrupt("jobs.put_many", die, nth=2)
+    with pytest.raises(Crash):
+        world.deliver(by=world.process(faults).worker)
+    assert len(world.store.jobs()) == 101
+    world.deliver()
+    assert world.jobs_named("m0")[0].status is JobStatus.DEAD
     world.settle()
-    view = shown(world)
-    assert (view.total, view.succeeded, view.failed) == (450, 449, 1)
-    assert called_back(world) == {"on_failure", "on_complete"}
+    assert (shown(world).total, shown(world).failed) == (350, 1)
 
 
 def test_a_cancelled_batch_cancels_its_members_and_calls_nothing_back(world: GraphWorld) -> None:
