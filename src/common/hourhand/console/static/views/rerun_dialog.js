@@ -22,8 +22,8 @@ export function RerunDialog({ title, noun, verb, send, onClose }) {
     setBusy(true);
     setError(null);
     try {
-      const done = await send({});
-      toast(`${counted((done.reset ?? plan.reset).length, noun)} ${verb === "Rerun" ? "run" : "are redriven"} again.`);
+      await send({});
+      toast(`${counted(plan.reset.length, noun)} ${plan.reset.length === 1 ? "runs" : "run"} again.`);
       onClose(true);
     } catch (failure) {
       setError(failure);
