@@ -69,13 +69,15 @@ export function Run({ job, isOpen, query, onChanged, children }) {
     </div>
   </section>
     ${signal && html`<${SignalDialog} job=${job} name=${signal} onClose=${close} />`}
-    ${from && html`<${StepRedrive} job=${job} path=${from} onClose=${redriven} />`}`;
+    ${from && html`<${StepRedrive} job=${job} steps=${data.steps} path=${from} onClose=${redriven} />`}`;
 }
 
 /** Ask before a step, and what lies below it, runs again; the run then continues from the top, with the results of the others. */
-function StepRedrive({ job, path, onClose }) {
+function StepRedrive({ job, steps, path, onClose }) {
+  const failed = steps.filter(({ status }) => status === "failed").map((step) => step.path);
   const send = (fields) => post(["jobs", job.id, "redrive"], { from: [path], ...fields });
-  return html`<${RerunDialog} title=${`Redrive the run from ${visible(path)}?`} noun="call" verb="Redrive" send=${send} onClose=${onClose} />`;
+  return html`<${RerunDialog} title=${`Redrive the run from ${visible(path)}?`} noun="call" verb="Redrive" send=${send}
+    hasResult=${(name) => !failed.includes(name)} onClose=${onClose} />`;
 }
 
 /** Read the first `pages` pages of steps. */
