@@ -456,7 +456,7 @@ def daily(rival: Rival, **policies: Any) -> None:
 
 def grid(rival: Rival) -> list[dict[str, str]]:
     """Return the states of the nodes in each run of the schedule, the oldest first."""
-    rows = rival.client.schedules.grid("daily")
+    rows = rival.client.schedules.grid("daily").runs
     return [{n: one.status for n, one in row.nodes.items()} for row in reversed(rows)]
 
 
@@ -477,7 +477,7 @@ def test_airflow_a_task_depends_on_its_past(rival: Rival) -> None:
     daily(rival, load="load", overlap="allow")
     rival.failing.add("load")
     rival.double.advance(days=2)
-    second, first = rival.client.schedules.grid("daily")
+    second, first = rival.client.schedules.grid("daily").runs
     assert [row["extract"] for row in grid(rival)] == ["SUCCEEDED", "SUCCEEDED"]
     waiting = rival.double.get(second.nodes["load"].job_id)
     assert (waiting.waits_for.kind, waiting.waits_for.limit) == ("slot", "load.1")
