@@ -8,7 +8,7 @@ import pytest
 
 from hourhand.domain.durable.decisions import decision_codes
 from hourhand.domain.durable.records import RecordKind
-from hourhand.domain.errors import InvalidInput, NotFound, WrongState
+from hourhand.domain.errors import InvalidInput, NotFound, Unavailable, WrongState
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.services.durable import runs
 from hourhand.services.durable.graphs import SKIPPED, WAITING, NodeView
@@ -199,3 +199,46 @@ def test_a_run_without_decisions_has_none() -> None:
     assert owners.owner.decisions(("a",)) == {}
     assert owners.owner.journal.stored(RecordKind.DECISIONS, "") is None
     assert decision_codes({}, ("a",), {}, 1) == {}
+
+
+def failed_graph(world: GraphWorld) -> str:
+    """Let node b fail; return the id of its job."""
+    world.failing = {"b": 1}
+    put_graph(world)
+    world.settle()
+    job_id = nodes(world)["b"].job_id
+    assert job_id is not None
+    return job_id
+
+
+def test_a_rerun_discards_the_failed_jobs_that_it_replaces(world: GraphWorld) -> None:
+    replaced = failed_graph(world)
+    assert world.job(replaced).is_unresolved
+    world.failing = {}
+    world.api.graphs.rerun("graph", ["b"], actor="caller")
+    assert not world.job(replaced).is_unresolved
+    assert world.job(replaced).discard_note == "replaced by a rerun"
+    world.settle()
+    assert states(world)["b"] == "SUCCEEDED"
+
+
+def test_a_rerun_stands_where_a_failed_job_was_redriven_meanwhile(world: GraphWorld) -> None:
+    replaced = failed_graph(world)
+    world.api.operations.redrive(replaced, actor="caller")
+    world.api.graphs.rerun("graph", ["b"], actor="caller")
+    assert world.job("graph").round == 2
+    assert world.job(replaced).discarded_at is None
+
+
+def test_a_rerun_stands_where_its_failed_jobs_cannot_be_discarded(
+    world: GraphWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replaced = failed_graph(world)
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise Unavailable("no answer")
+
+    monkeypatch.setattr(type(world.api.operations), "discard", refuse)
+    world.api.graphs.rerun("graph", ["b"], actor="caller")
+    assert world.job("graph").round == 2
+    assert world.job(replaced).is_unresolved
