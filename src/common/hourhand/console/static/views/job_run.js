@@ -1,30 +1,41 @@
 // A durable run: its invocations and the calls of its handler on one time axis, and the signals that it waits for.
 import { html, useState } from "../lib/html.js";
-import { get, request } from "../lib/api.js";
+import { get, post, request } from "../lib/api.js";
 import {
-  Badge, Dialog, ErrorState, JsonEditor, JsonView, Loading, StatusBadge, statusTone, Time, toast,
+  Badge, Changes, Dialog, ErrorState, JobId, JsonEditor, JsonView, Loading, StatusBadge, statusTone, Time, toast,
 } from "../lib/components.js";
 import { count, counted, duration, visible } from "../lib/format.js";
-import { useHandler } from "../lib/handlers.js";
+import { isBuiltIn, useHandler } from "../lib/handlers.js";
 import { jsonFault } from "../lib/json_fault.js";
 import { useNow, usePolled, useReachable } from "../lib/live.js";
+import { Graph } from "./graph.js";
+import { Batch } from "./job_batch.js";
+import { childWords } from "./graph_words.js";
+import { Children, CountsBar } from "./job_children.js";
 import { Axis, Bar } from "./job_timeline.js";
+import { RerunDialog } from "./rerun_dialog.js";
 
 const STEPS_A_PAGE = 100;
 const OPEN_MILLISECONDS = 2000;
 const MOST_ATTEMPTS = 200;
-const OF_RUNS = ["time", "signal", "callback"];
+const OF_RUNS = ["time", "signal", "callback", "children"];
+/** The call in which a graph records its definition. */
+const DEFINITION = "graph:definition";
 
 /** Return whether a job is a durable run: what it waits for says so, or its handler. */
 export function useIsRun(job) {
   const handler = useHandler(job.handler);
-  return OF_RUNS.includes(job.waits_for?.kind) || (handler?.run_timeout_seconds ?? null) !== null;
+  return isBuiltIn(job.handler) || OF_RUNS.includes(job.waits_for?.kind) || (handler?.run_timeout_seconds ?? null) !== null;
 }
 
-/** Show the calls of a run. `isOpen`: it has not ended, so that its calls are read again. */
-export function Run({ job, isOpen }) {
+/**
+ * Show the calls of a run, below the graph or the batch that it is, and the facts, which are `children`. `isOpen`: it has not ended,
+ * so that its calls are read again.
+ */
+export function Run({ job, isOpen, query, onChanged, children }) {
   const [pages, setPages] = useState(1);
   const [signal, setSignal] = useState(null);
+  const [from, setFrom] = useState(null);
   const isReachable = useReachable();
   const { data, error, isLoading, refresh } = usePolled(
     (ending) => readSteps(job.id, pages, ending), `steps of ${job.id}, ${pages}, ${job.status}`,
@@ -34,7 +45,17 @@ export function Run({ job, isOpen }) {
     setSignal(null);
     if (isSent) refresh();
   };
-  return html`<section class="card run" aria-label="Steps">
+  const isBatch = job.handler === "hourhand.batch";
+  const isGraph = job.handler === "hourhand.graph" || data?.steps.some(({ path }) => path === DEFINITION);
+  const redriven = (isDone) => {
+    setFrom(null);
+    if (isDone) onChanged();
+  };
+  return html`${isGraph && html`<${Graph} job=${job} isOpen=${isOpen} query=${query} onChanged=${onChanged} />`}
+    ${isBatch && html`<${Batch} job=${job} isOpen=${isOpen} />`}
+    ${children}
+    ${data && !isGraph && !isBatch && html`<${Children} job=${job} steps=${data.steps} isOpen=${isOpen} />`}
+  <section class="card run" aria-label="Steps">
     <div class="card-header"><h2>Steps</h2>
       <span class="muted small">${data && summaryWords(data.summary)}</span></div>
     <div class="card-body timeline">
@@ -42,12 +63,21 @@ export function Run({ job, isOpen }) {
       ${isLoading && !data && html`<${Loading} rows=${3} />`}
       ${data && data.steps.length === 0 && html`<p class="muted">The run has recorded no call yet.</p>`}
       ${data && data.steps.length > 0 && html`<${Calls} job=${job} steps=${data.steps}
-        onSignal=${isOpen && isReachable ? setSignal : null} />`}
+        onSignal=${isOpen && isReachable ? setSignal : null} onRedrive=${isOpen || isGraph || isBatch ? null : setFrom} />`}
       ${data?.next_cursor && html`<p class="log-more"><button type="button" class="button button-small"
         onClick=${() => setPages(pages + 1)}>Show ${count(STEPS_A_PAGE)} more steps</button></p>`}
     </div>
   </section>
-    ${signal && html`<${SignalDialog} job=${job} name=${signal} onClose=${close} />`}`;
+    ${signal && html`<${SignalDialog} job=${job} name=${signal} onClose=${close} />`}
+    ${from && html`<${StepRedrive} job=${job} steps=${data.steps} path=${from} onClose=${redriven} />`}`;
+}
+
+/** Ask before a step, and what lies below it, runs again; the run then continues from the top, with the results of the others. */
+function StepRedrive({ job, steps, path, onClose }) {
+  const failed = steps.filter(({ status }) => status === "failed").map((step) => step.path);
+  const send = (fields) => post(["jobs", job.id, "redrive"], { from: [path], ...fields });
+  return html`<${RerunDialog} title=${`Redrive the run from ${visible(path)}?`} noun="call" verb="Redrive" send=${send}
+    hasResult=${(name) => !failed.includes(name)} onClose=${onClose} />`;
 }
 
 /** Read the first `pages` pages of steps. */
@@ -63,7 +93,7 @@ async function readSteps(jobId, pages, signal) {
   return { steps, summary: page.summary, next_cursor: page.next_cursor };
 }
 
-function Calls({ job, steps, onSignal }) {
+function Calls({ job, steps, onSignal, onRedrive }) {
   const now = useNow();
   const invocations = job.attempts.filter(({ started_at: begun }) => begun).slice(-MOST_ATTEMPTS);
   const span = spanOf(invocations, steps, now);
@@ -74,11 +104,11 @@ function Calls({ job, steps, onSignal }) {
         <span class="timeline-track">${invocations.map(({ started_at: begun, finished_at: ended, outcome }) => html`<${Bar} key=${begun}
           span=${span} start=${Date.parse(begun)} end=${ended ? Date.parse(ended) : now} tone=${statusTone(outcome)} />`)}</span>
       </li>
-      ${steps.map((step) => html`<${Call} key=${`${step.kind} ${step.path}`} step=${step} span=${span} now=${now} onSignal=${onSignal} />`)}
+      ${steps.map((step) => html`<${Call} key=${`${step.kind} ${step.path}`} step=${step} span=${span} now=${now} onSignal=${onSignal} onRedrive=${onRedrive} />`)}
     </ol>`;
 }
 
-function Call({ step, span, now, onSignal }) {
+function Call({ step, span, now, onSignal, onRedrive }) {
   const { path, status, started_at: begun, finished_at: ended, until, signal } = step;
   const start = begun && Date.parse(begun);
   const end = endOf(step, now);
@@ -86,12 +116,14 @@ function Call({ step, span, now, onSignal }) {
   return html`<li class="run-call">
     <details class="fold">
       <summary>
-        <span class="timeline-name"><bdi>${visible(path)}</bdi> <span class="muted">${kindWord(step)}</span></span>
+        <span class="timeline-name"><bdi>${visible(path)}</bdi> <span class="muted">${kindWord(step)}${step.of && !step.job_id ? ` ${count(step.of.succeeded)} of ${count(step.of.total)}` : ""}</span></span>
         <span class="timeline-track">${start && html`<${Bar} span=${span} start=${start} end=${end} tone=${toneOf(status)} />`}</span>
         <span class="run-status"><${CallBadge} status=${status} />
-          <span class="muted small">${start ? duration(end - start) : ""}</span></span>
+          <span class="muted small">${end > start ? duration(end - start) : ""}</span></span>
       </summary>
       <${Details} step=${step} />
+      ${onRedrive && html`<${Changes} label=${`Actions on ${visible(path)}`} className="run-redrive"><button type="button" class="button button-small"
+        onClick=${() => onRedrive(path)}>Redrive from here …</button><//>`}
     </details>
     ${isWaiting && onSignal && html`<button type="button" class="button button-small button-primary" onClick=${() => onSignal(signal)}>
       Send ${visible(signal)} …</button>`}
@@ -112,9 +144,11 @@ function Details({ step }) {
       ${!ended && until && html`Until <${Time} at=${until} form="both" />. `}
       ${attempts > 0 && `${counted(attempts, step.kind === "iterate" ? "save" : "try", step.kind === "iterate" ? "saves" : "tries")}. `}
       ${compensates && "Reversed if the run fails."}</p>
+    ${step.of && html`<p class="run-children"><span class="small">${childWords(step.of)}</span><${CountsBar} of=${step.of} />
+      ${step.job_id && html`<${JobId} id=${step.job_id} />`}</p>`}
     ${error && html`<p><code class="text-bad">${visible(error.type)}</code> <bdi>${visible(error.message)}</bdi></p>`}
     ${step.private && html`<p class="muted">The result is private.</p>`}
-    ${!step.private && !error && step.status === "succeeded" && html`<${JsonView} value=${result} label="the result" />`}
+    ${!step.private && !error && !(step.of && result === null) && step.status === "succeeded" && html`<${JsonView} value=${result} label="the result" />`}
   </div>`;
 }
 
@@ -161,14 +195,15 @@ function spanOf(invocations, steps, now) {
   return { start, end: Math.max(start + 1, ...ends) };
 }
 
-/** Return when a call ended; of one that goes on: now. A sleep that is over ended at its time. */
-function endOf({ finished_at: ended, until, status }, now) {
+/** Return when a call ended; of one that goes on: now. A sleep that is over ended at its time. When children ended is not recorded. */
+function endOf({ started_at: begun, finished_at: ended, until, status, of }, now) {
   if (ended) return Date.parse(ended);
+  if (of && status !== "waiting") return Date.parse(begun);
   return status === "succeeded" && until ? Math.min(Date.parse(until), now) : now;
 }
 
-function kindWord({ kind, signal }) {
-  if (kind === "wait") return signal ? "signal" : "sleep";
+function kindWord({ kind, signal, until }) {
+  if (kind === "wait") return signal ? "signal" : until ? "sleep" : "children";
   return kind === "step" ? "" : kind;
 }
 
