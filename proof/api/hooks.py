@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 _MAKERS = {
     ("post", "/v1/jobs"): "/v1/jobs/{id}",
     ("post", "/v1/schedules/{id}/trigger"): "/v1/jobs/{id}",
+    ("post", "/v1/graphs"): "/v1/graphs/{id}",
+    ("post", "/v1/batches"): "/v1/batches/{id}",
     ("put", "/v1/schedules/{id}"): "/v1/schedules/{id}",
     ("put", "/v1/calendars/{name}"): "/v1/calendars/{name}",
 }

@@ -157,6 +157,8 @@ ROUTES = (
     *("/v1/jobs/nobody/redrive", "/v1/jobs/nobody/run-now", "/v1/jobs/cancel", "/v1/jobs/redrive"),
     *("/v1/jobs/nobody/discard", "/v1/jobs/discard"),
     *("/v1/jobs/nobody/steps", "/v1/jobs/nobody/journal", "/v1/jobs/nobody/signals/approved"),
+    *("/v1/jobs/nobody/children", "/v1/graphs", "/v1/graphs/nobody", "/v1/graphs/nobody/rerun"),
+    *("/v1/batches", "/v1/batches/nobody", "/v1/batches/nobody/jobs", "/v1/batches/nobody/close"),
     *("/v1/callbacks/cb_x/succeed", "/v1/callbacks/cb_x/fail", "/v1/callbacks/cb_x/heartbeat"),
     *(
         "/v1/schedules",
@@ -164,6 +166,7 @@ ROUTES = (
         "/v1/schedules/preview",
         "/v1/schedules/nobody/pause",
     ),
+    "/v1/schedules/nobody/grid",
     *("/v1/schedules/nobody/trigger", "/v1/schedules/nobody/backfill", "/v1/calendars/nobody"),
     *(
         "/v1/resweep",

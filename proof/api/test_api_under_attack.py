@@ -88,7 +88,7 @@ def test_answers_are_as_documented(servers: list[RunningServer], app: App, tmp_p
     )
     assert not run.failures, "\n".join(run.failures)
     assert run.examples > 200
-    assert run.operations == 50
+    assert run.operations == 59
 
 
 # --- what has a fault is found out ---

@@ -96,7 +96,7 @@ class WorldClock:
         self.world.advance(seconds)
 
 
-@dataclass
+@dataclass(repr=False)
 class Shell:
     """Types commands. ``answer`` may be replaced by a test that wants an API that fails."""
 

@@ -14,7 +14,7 @@ from tests.functions.api_client import ApiClient
 from tests.functions.cli_rig import Shell
 
 CALLS: list[Any] = []
-FAILING: set[Any] = set()
+FAILING: list[Any] = []
 """The payloads, or their names, whose jobs fail."""
 
 

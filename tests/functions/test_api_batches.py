@@ -76,7 +76,7 @@ def test_a_batch_runs_its_jobs_and_its_callbacks(hourhand: FakeHourhand, api: Ap
 
 
 def test_a_failed_job_fails_the_batch(hourhand: FakeHourhand, api: ApiClient) -> None:
-    FAILING.add(1)
+    FAILING.append(1)
     api.post("/v1/batches", {"id": "b", "jobs": [member(n) for n in range(3)], **CALLBACKS})
     hourhand.run_due()
     assert state_of(api, "b") == ("failed", 3, 2, 1)

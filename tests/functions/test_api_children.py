@@ -41,7 +41,7 @@ def children(api: ApiClient, query: str = "") -> dict[str, Any]:
 def test_children_are_listed_in_the_order_of_their_calls(
     hourhand: FakeHourhand, api: ApiClient
 ) -> None:
-    FAILING.add(1)
+    FAILING.append(1)
     run(hourhand, api, [0, 1, 2])
     found = children(api)
     assert [(one["path"], one["index"], one["status"]) for one in found["children"]] == [
@@ -57,7 +57,7 @@ def test_children_are_listed_in_the_order_of_their_calls(
 def test_children_in_one_state_are_listed_with_the_counts_of_all(
     hourhand: FakeHourhand, api: ApiClient
 ) -> None:
-    FAILING.add(1)
+    FAILING.append(1)
     run(hourhand, api, [0, 1, 2])
     found = children(api, "?status=DEAD")
     assert [one["index"] for one in found["children"]] == [1]
@@ -121,7 +121,7 @@ def test_a_job_that_is_no_durable_run_has_no_listing_of_children(api: ApiClient)
 def test_steps_show_children_and_maps_with_their_counts(
     hourhand: FakeHourhand, api: ApiClient
 ) -> None:
-    FAILING.add(1)
+    FAILING.append(1)
     run(hourhand, api, [0, 1])
     head, parts = api.get("/v1/jobs/run/steps").json["steps"]
     (first, *_) = children(api)["children"]

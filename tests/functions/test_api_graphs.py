@@ -95,7 +95,7 @@ def test_a_finished_graph_shows_the_job_of_each_node(
 def test_a_failed_graph_shows_why_each_node_did_not_run(
     hourhand: FakeHourhand, api: ApiClient
 ) -> None:
-    FAILING.add("b")
+    FAILING.append("b")
     nodes = {
         **DIAMOND,
         "never": node("never", "a", when="all_failed"),
@@ -277,7 +277,7 @@ def test_a_rerun_runs_a_node_and_all_after_it_again(hourhand: FakeHourhand, api:
 
 
 def test_a_rerun_repairs_a_graph_that_failed(hourhand: FakeHourhand, api: ApiClient) -> None:
-    FAILING.add("b")
+    FAILING.append("b")
     graph = submitted(hourhand, api, DIAMOND)
     FAILING.clear()
     api.post(f"/v1/graphs/{graph}/rerun", {"from": ["b"]})

@@ -29,6 +29,7 @@ def play(cloud: RecordedCloud) -> None:
     limited_handlers(cloud)
     durable_runs(cloud)
     children(cloud)
+    graphs_and_batches(cloud)
     schedules_and_calendars(cloud)
     shards_in_batches(cloud)
     questions(cloud)
@@ -208,6 +209,44 @@ def children(cloud: RecordedCloud) -> None:
     assert [status_of(cloud, run) for run in runs] == ["SUCCEEDED", "DEAD"]
 
 
+def graphs_and_batches(cloud: RecordedCloud) -> None:
+    """A graph that fails and is rerun, a batch with callbacks, and an open one that is filled."""
+    large = {"handler": "answer-at-length", "payload": OBJECT_BYTES}
+    nodes = {
+        "large": large,
+        "reader": {"handler": "greet", "payload": {"$result": "large"}, "after": ["large"]},
+        "map": {"map": {"over": [1, 2], "handler": "greet"}},
+        "dead": {"handler": "give-up"},
+        "skipped": {"handler": "greet", "after": ["dead"]},
+    }
+    cloud.api("POST", "/v1/graphs", {"nodes": nodes, "id": "graph"})
+    members = [{"handler": "greet", "payload": "x" * OBJECT_BYTES}, {"handler": "greet"}]
+    callbacks = {name: {"handler": "greet"} for name in ("on_success", "on_complete")}
+    for batch, is_open in (("batch", False), ("opened", True)):
+        body = {"jobs": members, "open": is_open, **callbacks}
+        cloud.api("POST", "/v1/batches", {"id": batch, **body})
+    for _ in range(5):
+        cloud.deliver()
+    cloud.api("POST", "/v1/batches/opened/jobs", {"first_index": 2, "jobs": members})
+    cloud.api("POST", "/v1/batches/opened/close", {"total": 4})
+    cloud.minutes(3)
+    graph = cloud.api("GET", "/v1/graphs/graph")
+    assert {name: node["status"] for name, node in graph["nodes"].items()} == {
+        "large": "SUCCEEDED",
+        "reader": "SUCCEEDED",
+        "map": "SUCCEEDED",
+        "dead": "DEAD",
+        "skipped": "SKIPPED",
+    }
+    for batch in ("batch", "opened"):
+        assert cloud.api("GET", f"/v1/batches/{batch}")["status"] == "succeeded"
+        cloud.api("GET", f"/v1/jobs/{batch}/children?status=SUCCEEDED")
+    cloud.api("POST", "/v1/graphs/graph/rerun", {"from": ["dead"], "dry_run": True})
+    cloud.api("POST", "/v1/graphs/graph/rerun", {"from": ["dead"]})
+    cloud.minutes(2)
+    assert cloud.api("GET", "/v1/graphs/graph")["status"] == "DEAD"
+
+
 def schedules_and_calendars(cloud: RecordedCloud) -> None:
     cloud.api("PUT", "/v1/calendars/holidays", {"exclude": ["2030-01-01"]})
     often = {**OFTEN, "exclude": ["holidays"], "keep": {"succeeded": 1, "failed": 1}}
@@ -226,7 +265,12 @@ def schedules_and_calendars(cloud: RecordedCloud) -> None:
         cloud.api("DELETE", f"/v1/schedules/{schedule}")
     a_long_history(cloud, often)
     changes(cloud, often)
-    for target in ("schedules", "schedules/often", "schedules/often/occurrences?limit=200"):
+    for target in (
+        "schedules",
+        "schedules/often",
+        "schedules/often/occurrences?limit=200",
+        "schedules/often/grid",
+    ):
         cloud.api("GET", f"/v1/{target}")
     for target in ("calendars", "calendars/holidays"):
         cloud.api("GET", f"/v1/{target}")
