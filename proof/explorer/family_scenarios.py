@@ -157,7 +157,7 @@ CHILD_LATE_PUT = replace(
     arrange=submitted(retry={"max_attempts": 1}),
     deliveries=3,
     handlers=_families(_returns_at_once),
-    limits=Limits(crashes=0, expiries=1, only_leases=True),
+    limits=Limits(crashes=0, expiries=1, duplicates=1, only_leases=True),
 )
 
 FAN_IN_3 = replace(
@@ -212,6 +212,16 @@ FAN_IN_ROUNDS_CRASH = replace(
     workers=1,
     deliveries=2,
     limits=CRASH,
+)
+
+FAN_IN_ROUNDS_RACE = replace(
+    FAN_IN_ROUNDS_CRASH,
+    name="fan-in-rounds-race",
+    about="a child that is redriven by a person as its run requires its next round",
+    operations=(redrives_child(1),),
+    workers=2,
+    deliveries=3,
+    limits=QUIET,
 )
 
 WINDOW = replace(

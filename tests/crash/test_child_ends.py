@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hourhand import ChildFailed, NotRetryable
+from hourhand.domain.durable import joins
 from hourhand.domain.durable.joins import (
     ChildrenCall,
     JoinRecord,
@@ -30,7 +31,9 @@ from hourhand.services.durable.child_ends import ChildEnds
 from hourhand.services.durable.children import Children
 from hourhand.services.jobs.due import message_of
 from hourhand.testing import Faults, When
+from tests.crash.test_children import another_worker, redrive_and_deliver
 from tests.scenarios.children import (
+    FAMILIES,
     LATE,
     FamilyWorld,
     check_children,
@@ -40,7 +43,10 @@ from tests.scenarios.children import (
     three,
     windowed,
 )
+from tests.scenarios.grid import at_every_point, beside_every_call, play
 from tests.scenarios.runs import RunWorld, delivered_once
+from tests.scenarios.work import Work, crashes
+from tests.world.checks import check_world
 from tests.world.world import World
 
 SUCCEEDED, DEAD, CANCELLED = JobStatus.SUCCEEDED, JobStatus.DEAD, JobStatus.CANCELLED
@@ -319,6 +325,44 @@ def test_a_child_does_not_start_under_a_later_run_of_the_same_id() -> None:
     world.settle()
     assert (world.job(child.id).status, world.job(child.id).token) == (CANCELLED, 0)
     assert world.job("run").status is SUCCEEDED
+
+
+# --- faults at any call, of a few works ---
+
+
+def named(*names: str) -> Any:
+    works = [work for work in FAMILIES if work.name in names]
+    assert len(works) == len(names)
+    return pytest.mark.parametrize("work", works, ids=lambda work: work.name)
+
+
+def check(world: World) -> None:
+    check_world(world)
+    check_children(world)
+
+
+@named(
+    "a child, delivery 1",
+    "a child, delivery 2",
+    "a failing child, delivery 2",
+    "a cancel of a tree",
+    "a redriven run with a failed child, delivery 1",
+)
+def test_a_death_at_any_call_loses_no_end_and_counts_none_twice(work: Work) -> None:
+    at_every_point(work, crashes, check, minutes=60)
+
+
+@named("a child, delivery 1", "a redriven run with a failed child, delivery 1")
+@pytest.mark.parametrize("step", [another_worker, redrive_and_deliver])
+def test_a_step_of_another_between_any_two_calls_does_no_harm(work: Work, step: Any) -> None:
+    beside_every_call(work, step, check, minutes=60)
+
+
+@named("a map of three, delivery 1")
+def test_several_join_records_wake_their_run(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joins, "CHUNK", 2)
+    world, _ = play(work, minutes=30)
+    check(world)
 
 
 # --- compensation ---

@@ -80,7 +80,12 @@ def redrive(world: World, _work: Work) -> None:
             world.api.operations.redrive(job.id, actor="operator")
 
 
-STEPS = [cancel, another_worker, another_worker_twice, redrive]
+def redrive_and_deliver(world: World, work: Work) -> None:
+    redrive(world, work)
+    world.deliver()
+
+
+STEPS = [cancel, another_worker, another_worker_twice, redrive, redrive_and_deliver]
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
