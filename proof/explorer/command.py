@@ -214,11 +214,12 @@ def _replay(options: argparse.Namespace) -> int:
     limits = _limits(options, scenario.limits)
     violation = Violation("", _parts(options.replay), _parts(options.moving), not options.unreduced)
     _say("\n".join(tell(scenario, limits, violation)))
-    machine = Machine.for_replay(scenario, limits, violation)
-    steps = replay(machine, violation.choices)
-    last = steps[-1][1].state if steps else machine.first()
-    broke = [sentence for _, step in steps for sentence in step.broke]
-    broke += Continuation(machine).judge(last)
+    with scenario.in_force():
+        machine = Machine.for_replay(scenario, limits, violation)
+        steps = replay(machine, violation.choices)
+        last = steps[-1][1].state if steps else machine.first()
+        broke = [sentence for _, step in steps for sentence in step.broke]
+        broke += Continuation(machine).judge(last)
     for sentence in broke:
         _say(f"broken: {sentence}")
     return 1 if broke else 0

@@ -16,7 +16,7 @@ from proof.explorer.rules import Bounds, Writer, judge_jobs, judge_write
 from proof.explorer.rules_of_leaders import APART, judge_leases, judge_watermark
 from proof.explorer.rules_of_limits import judge_rates, judge_slots, judge_unique
 from proof.explorer.rules_of_records import judge_keys, judge_texts
-from proof.explorer.rules_of_runs import judge_runs
+from proof.explorer.rules_of_runs import judge_family, judge_runs
 from proof.explorer.rules_of_schedules import judge_changes
 from proof.explorer.scenario import Scenario
 from proof.explorer.script import MILLISECOND, Answer, Call
@@ -218,6 +218,7 @@ class Effects:
         told += judge_texts(self.jobs(after), self.value(JOBS, after)[1])
         told += judge_rates(self.jobs(after), self._scenario.declared)
         told += judge_unique(self.jobs(after), self._scenario.key, now)
+        told += judge_family(before_by_id, after_by_id)
         for job_id in before_by_id.keys() | after_by_id.keys():
             before, new = before_by_id.get(job_id), after_by_id.get(job_id)
             if before != new:

@@ -36,7 +36,8 @@ def judge_record(before: Job, after: Job, move: str) -> Iterator[str]:
         return
     yield from _discard_is_right(before, after, move)
     old, new = before.due_at, after.due_at
-    is_same = before.generation == after.generation
+    # A cancelled job that owes something is filed for the next sweep.
+    is_same = before.generation == after.generation and after.status is not JobStatus.CANCELLED
     if is_same and old is not None and new is not None and new < old:
         yield "its entry was filed earlier than it was"
     if before.cancel_requested_at is not None:

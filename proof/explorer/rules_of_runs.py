@@ -1,4 +1,4 @@
-"""The invariants of durable runs: 15, 20 and 21 of the design."""
+"""The invariants of durable runs: 15, 16, 19, 20 and 21 of the design."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hourhand.domain.durable.joins import JoinRecord, is_root, join_of
 from hourhand.domain.durable.records import Record, record_of
+from hourhand.domain.jobs.job import EventKind, Job, JobStatus
+from hourhand.domain.jobs.parents import RUN
 from hourhand.domain.side_items import SideItemKind, SideKey
 
 Items = Mapping[SideKey, Any]
+Jobs = Mapping[str, Job]
 
 RECORDS = frozenset({SideItemKind.STEP, SideItemKind.WAIT, SideItemKind.CALLBACK})
 
@@ -19,6 +23,8 @@ def judge_runs(before: Items, after: Items) -> Iterator[str]:
     for key, item in after.items():
         if key.kind in RECORDS and key in before and before[key] != item:
             yield from _settled_stays(record_of(before[key]), record_of(item))
+        if key.kind is SideItemKind.JOIN and key in before and not is_root(item):
+            yield from _ends_count_once(join_of(before[key]), join_of(item))
     waits = [record_of(item) for key, item in after.items() if key.kind is SideItemKind.WAIT]
     taken = Counter((wait.waits_for, wait.signal) for wait in waits if wait.signal is not None)
     for (_, signal), times in taken.items():
@@ -31,3 +37,51 @@ def _settled_stays(old: Record, new: Record) -> Iterator[str]:
         return
     if (old.outcome, old.text, old.signal) != (new.outcome, new.text, new.signal):
         yield f"the settled record of {old.path} changed within its round"
+
+
+def judge_family(before: Jobs, after: Jobs) -> Iterator[str]:
+    """Yield what a write on a run or on a child broke between the two."""
+    for job_id, job in after.items():
+        old = before.get(job_id)
+        if old is None or old == job:
+            continue
+        if job.status is JobStatus.SUCCEEDED and not old.status.is_final:
+            live = [one.id for one in _children(job, after) if not one.status.is_final]
+            if live:
+                yield f"run {job_id} succeeded before its children {', '.join(live)}"
+        if job.token > old.token and job.parent is not None:
+            run = after.get(job.parent.run_id)
+            if run is not None and run.status.is_final and run.due_at is None:
+                told = [] if _is_by_person(old) else _children(run, {job_id: job})
+                yield from (f"child {one.id} started under a run that is over" for one in told)
+
+
+def _children(run: Job, jobs: Jobs) -> list[Job]:
+    """Return the attached children of a run's segment that no person redrove."""
+    return [
+        job
+        for job in jobs.values()
+        if job.parent is not None
+        and (job.parent.run_id, job.parent.segment) == (run.id, run.segment)
+        and not job.parent.is_abandoned
+        and not _is_by_person(job)
+    ]
+
+
+def _is_by_person(job: Job) -> bool:
+    redrives = [event for event in job.history if event.kind is EventKind.REDRIVEN]
+    return bool(redrives) and redrives[-1].actor != RUN
+
+
+def _ends_count_once(old: JoinRecord, new: JoinRecord) -> Iterator[str]:
+    """No end is forgotten, and none counts in a round that its child was not in."""
+    if new.round < old.round:
+        yield f"the round of a join record of {old.path} fell"
+    for position, code in old.ends.items():
+        now = new.ends.get(position)
+        if now is None or (code == 0 and now != 0):
+            yield f"an end of {old.path} was forgotten"
+        elif code < 0 < now < -code:
+            yield f"an end of {old.path} counts in a later round than it was in"
+        elif code > 0 > now and now != -(code + 1):
+            yield f"a round of a child of {old.path} was skipped"

@@ -14,6 +14,7 @@ from hourhand.domain.errors import HourhandError, Unavailable
 from hourhand.domain.jobs.job import Job
 from hourhand.handlers import Suspended
 from hourhand.handlers.run_context import RunContext
+from hourhand.ports.clock import Clock
 from hourhand.ports.handler_runner import Finished, Pulse
 from proof.explorer.operations import JOB, operates, submitted
 from proof.explorer.process import HonestPulse, ScriptedProcess
@@ -26,11 +27,16 @@ from tests.world.world import World
 
 def _runs(handler: Callable[[RunContext], Any]) -> dict[str, Behaviour]:
     def behave(job: Job, pulse: Pulse) -> Finished:
-        # Inside its pulse there is the attempt, by whose clock a worker measures a handler.
-        attempt: Any = pulse.pulse if isinstance(pulse, HonestPulse) else pulse
-        return durable(handler, attempt.tools.clock)(job, pulse)
+        return durable(handler, clock_of(pulse))(job, pulse)
 
     return {"run": behave}
+
+
+def clock_of(pulse: Pulse) -> Clock:
+    """Return the clock by which the worker of an attempt measures a handler."""
+    attempt: Any = pulse.pulse if isinstance(pulse, HonestPulse) else pulse
+    clock: Clock = attempt.tools.clock
+    return clock
 
 
 def _delivered(handler: Callable[[RunContext], Any]) -> Callable[[World], object]:
@@ -67,7 +73,7 @@ def completes(name: str, result: str) -> Operation:
     return Operation(name=name, act=act)
 
 
-def redrives() -> Operation:
+def redrives(name: str = "operator") -> Operation:
     """Return a redrive of the run, which may come too late or too early."""
 
     def act(process: ScriptedProcess) -> object:
@@ -78,7 +84,7 @@ def redrives() -> Operation:
         except HourhandError:
             return None
 
-    return Operation(name="operator", act=act)
+    return Operation(name=name, act=act)
 
 
 def _two_steps(ctx: RunContext) -> Any:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from hourhand.domain.durable import joins
+from hourhand.domain.jobs.parents import CHUNK
 from hourhand.domain.limits.debounce import Debounce
 from hourhand.domain.limits.declarations import Concurrency, Limit
 from hourhand.domain.limits.unique_keys import OnConflict, Unique
@@ -93,7 +96,8 @@ class Scenario:
     lowered one were taken. ``in_order``: whether jobs get slots in the order of their ranks.
     ``unique``, ``debounce``: which of its jobs are one; ``is_durable``: its jobs are durable runs;
     ``acknowledged``: the submissions that were acknowledged before it all begins. ``offsets``:
-    instants around the end of a lease at which time may stop.
+    instants around the end of a lease at which time may stop. ``chunk``: the children of a join
+    record.
     """
 
     name: str
@@ -129,7 +133,17 @@ class Scenario:
     acknowledged: tuple[str, ...] = ()
     offsets: tuple[timedelta, ...] = (TIMINGS.clock_margin + timedelta(milliseconds=1),)
     instants: tuple[timedelta, ...] = ()
+    chunk: int = CHUNK
     limits: Limits = field(default_factory=Limits)
+
+    @contextmanager
+    def in_force(self) -> Iterator[None]:
+        """Let the constants of the code be as the scenario has them."""
+        before, joins.CHUNK = joins.CHUNK, self.chunk
+        try:
+            yield
+        finally:
+            joins.CHUNK = before
 
     @property
     def directory(self) -> MemoryHandlerDirectory:

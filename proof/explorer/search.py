@@ -107,8 +107,18 @@ def explore(
 
     Stops at the first violation, unless told to collect one of each kind.
     """
+    with scenario.in_force():
+        return _explore_all(scenario, limits or scenario.limits, reduced, stop_at_first, progress)
+
+
+def _explore_all(
+    scenario: Scenario,
+    limits: Limits,
+    reduced: bool,
+    stop_at_first: bool,
+    progress: Callable[[str], None] | None,
+) -> Result:
     began = time.process_time()
-    limits = limits or scenario.limits
     machine = Machine(scenario, limits, reduced=reduced)
     for _ in range(MAX_WIDENINGS):
         try:

@@ -49,6 +49,11 @@ def _replay(machine: Machine, choices: Sequence[str]) -> list[tuple[State, Step]
 
 def tell(scenario: Scenario, limits: Limits, violation: Violation) -> list[str]:
     """Return the story of a trace, a line for each choice."""
+    with scenario.in_force():
+        return _tell(scenario, limits, violation)
+
+
+def _tell(scenario: Scenario, limits: Limits, violation: Violation) -> list[str]:
     machine = Machine.for_replay(scenario, limits, violation)
     lines = []
     for before, step in replay(machine, violation.choices):

@@ -15,6 +15,7 @@ LONGEST_PAGE_LINES = 250
 CONFTEST = 'pytest_plugins = ["hourhand.testing.fixtures"]\n'
 
 WITH_TESTS = {"unique-work": 3, "unique-jobs": 3, "fan-out": 1, "long-work": 2, "durable-runs": 1}
+WITH_TESTS |= {"batches": 2, "graphs": 2, "coming-from-other-flows": 1}
 """Pages that show tests, and how many files of tests each has."""
 
 OURS = {"celery": "shop", "sidekiq": "mailer", "bullmq": "videos", "apscheduler": "office"}

@@ -72,8 +72,7 @@ def order(ctx: RunContext) -> Any:
 @job("fan-out", durable=True, retry=Retry(max_attempts=1))
 def fan_out(ctx: RunContext, payload: Any) -> Any:
     """Wait for two children; with a payload, leave one behind and fail."""
-    children = [ctx.submit("greet", n) for n in range(2)]
     if payload:
         ctx.submit("greet", "late", delay=3600)
         raise NotRetryable("for good")
-    return ctx.gather(*children)
+    return ctx.map("both", range(2), "greet")

@@ -201,18 +201,11 @@ def durable_runs(cloud: RecordedCloud) -> None:
 
 def children(cloud: RecordedCloud) -> None:
     """A run that waits for its children, and one that fails and cancels them."""
-    runs = {
-        end: submit(cloud, "fan-out", payload=payload) for end, payload in _ENDS_OF_FAN_OUTS.items()
-    }
+    batching = cloud.function("worker", HOURHAND_DISPATCH="batch")
+    runs = [submit(cloud, "fan-out", payload=fails) for fails in (None, True)]
     for _ in range(3):
-        cloud.deliver()
-    assert {end: status_of(cloud, run) for end, run in runs.items()} == {
-        "SUCCEEDED": "SUCCEEDED",
-        "DEAD": "DEAD",
-    }
-
-
-_ENDS_OF_FAN_OUTS = {"SUCCEEDED": None, "DEAD": True}
+        cloud.deliver(by=batching)
+    assert [status_of(cloud, run) for run in runs] == ["SUCCEEDED", "DEAD"]
 
 
 def schedules_and_calendars(cloud: RecordedCloud) -> None:

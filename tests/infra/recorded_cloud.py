@@ -117,16 +117,19 @@ class RecordedCloud:
         )
         return scheduler(event, context)
 
-    def deliver(self) -> int:
-        """Let the event sources hand over what is visible, message by message; return how many."""
-        count = 0
+    def deliver(self, by: Handler | None = None) -> int:
+        """Let the event sources hand over what is visible, message by message; return how many.
+
+        ``by``: to another worker.
+        """
+        worker, count = by or self._worker, 0
         for url in self.settings.queues.values():
             arn = f"arn:aws:sqs:eu-central-1:123456789012:{url.rpartition('/')[2]}"
             for message in self._receive(url):
                 self.calls.begin("worker")
                 event = sqs_event([message], arn)
                 context = LocalContext(function_name="worker", aws_request_id=str(count))
-                for done in done_messages([message], self._worker(event, context)):
+                for done in done_messages([message], worker(event, context)):
                     self._sqs.delete_message(QueueUrl=url, ReceiptHandle=done["ReceiptHandle"])
                 count += 1
         return count

@@ -13,6 +13,7 @@ from hourhand.domain.errors import RunEnded
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.side_items import SideItemKind
 from hourhand.handlers.run_context import RunContext
+from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.execution import Disposition
 from hourhand.wiring.functions import WorkerServices
@@ -33,13 +34,17 @@ class RunWorld(World):
     call returned, by run, round, segment and name. ``reversed``: the keys that were reversed.
     """
 
-    def __init__(self, handler: Callable[[RunWorld, RunContext], Any]) -> None:
+    def __init__(
+        self,
+        handler: Callable[[RunWorld, RunContext], Any],
+        handlers: tuple[HandlerInfo | str, ...] = (DURABLE,),
+    ) -> None:
         self.handler = handler
         self.effects: dict[str, int] = defaultdict(int)
         self.returned: dict[tuple[Any, ...], set[str]] = defaultdict(set)
         self.reversed: list[str] = []
         self.tokens: list[str] = []
-        super().__init__(handlers=(DURABLE,))
+        super().__init__(handlers=handlers)
 
     def handle(
         self,

@@ -30,7 +30,7 @@ print(len(describe(default_registry)))
 
 def test_there_is_an_example_of_each_topic() -> None:
     topics = {"web_app", "unique_work", "long_work", "cancellation", "schedules", "bulk_import"}
-    topics |= {"testing", "async_handler", "s3_files", "approval"}
+    topics |= {"etl_graph", "testing", "async_handler", "s3_files", "approval"}
 
     assert topics <= {path.stem for path in EXAMPLES}
     assert (FOLDER / "cdk_app" / "app.py").is_file()
@@ -72,7 +72,9 @@ def test_all_examples_can_be_loaded_together() -> None:
     )
 
     assert done.returncode == 0, done.stderr
-    written = sum(path.read_text().count("\n@job(") for path in EXAMPLES)
+    written = sum(
+        len(re.findall(r'^@job\(|^\w+ = Graph\("', path.read_text(), re.M)) for path in EXAMPLES
+    )
     assert int(done.stdout) == written
 
 

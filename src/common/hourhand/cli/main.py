@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from hourhand.cli.audit import audit
+from hourhand.cli.batches.commands import batches
 from hourhand.cli.calendars.commands import calendars
 from hourhand.cli.check.command import check
 from hourhand.cli.config.commands import config
@@ -20,6 +21,7 @@ from hourhand.cli.deploy import deploy
 from hourhand.cli.doctor.command import doctor
 from hourhand.cli.estimate.command import estimate
 from hourhand.cli.exits import FAILED, sentences_of
+from hourhand.cli.graphs.commands import graphs
 from hourhand.cli.handlers.commands import handlers
 from hourhand.cli.helping import Noun
 from hourhand.cli.init import init
@@ -172,6 +174,8 @@ app.add_typer(calendars, rich_help_panel=WORK)
 app.add_typer(dead_letters, rich_help_panel=WORK)
 app.add_typer(handlers, rich_help_panel=WORK)
 app.add_typer(runs, rich_help_panel=WORK)
+app.add_typer(graphs, rich_help_panel=WORK)
+app.add_typer(batches, rich_help_panel=WORK)
 app.add_typer(limits, rich_help_panel=WORK)
 app.command(rich_help_panel=WORK)(stats)
 app.command(rich_help_panel=WORK)(console)

@@ -22,6 +22,15 @@ except ModuleNotFoundError as error:
 
 from hourhand.answers.audit import AuditEvent, AuditPage
 from hourhand.answers.batches import FieldProblem
+from hourhand.answers.children import Batch, BatchCallbacks, Child, ChildCounts
+from hourhand.answers.graphs import (
+    Graph,
+    GraphNode,
+    GraphRerun,
+    GridRun,
+    NodeState,
+    ScheduleGrid,
+)
 from hourhand.answers.jobs import (
     Attempt,
     AttemptSummary,
@@ -80,9 +89,11 @@ from hourhand.answers.system import (
     Stats,
 )
 from hourhand.client._async_client import (
+    AsyncBatches,
     AsyncCalendars,
     AsyncCallbacks,
     AsyncClient,
+    AsyncGraphs,
     AsyncLimits,
     AsyncRuns,
     AsyncSchedules,
@@ -90,9 +101,11 @@ from hourhand.client._async_client import (
 )
 from hourhand.client._authorisation import Authorise, Bearer, NoAuth, Signature, Token
 from hourhand.client._client import (
+    Batches,
     Calendars,
     Callbacks,
     Client,
+    Graphs,
     Limits,
     Runs,
     Schedules,
@@ -124,9 +137,11 @@ from hourhand.client._submissions import Fate, Submission, SubmitProgress, Submi
 __all__ = [
     "KEEP",
     "Accepted",
+    "AsyncBatches",
     "AsyncCalendars",
     "AsyncCallbacks",
     "AsyncClient",
+    "AsyncGraphs",
     "AsyncLimits",
     "AsyncRuns",
     "AsyncSchedules",
@@ -139,6 +154,9 @@ __all__ = [
     "Authorise",
     "Backfill",
     "BackfillReport",
+    "Batch",
+    "BatchCallbacks",
+    "Batches",
     "Bearer",
     "BulkFailure",
     "BulkReport",
@@ -146,6 +164,8 @@ __all__ = [
     "Calendars",
     "Callbacks",
     "ChangedLimit",
+    "Child",
+    "ChildCounts",
     "Client",
     "ClientError",
     "Conflict",
@@ -160,6 +180,11 @@ __all__ = [
     "Fate",
     "FieldProblem",
     "Fire",
+    "Graph",
+    "GraphNode",
+    "GraphRerun",
+    "Graphs",
+    "GridRun",
     "Handler",
     "HandlerDebounce",
     "HandlerLimit",
@@ -181,6 +206,7 @@ __all__ = [
     "Limits",
     "LogLine",
     "NoAuth",
+    "NodeState",
     "NotConfigured",
     "NotFound",
     "NotSent",
@@ -197,6 +223,7 @@ __all__ = [
     "Runs",
     "Schedule",
     "ScheduleEffect",
+    "ScheduleGrid",
     "ScheduleKeep",
     "ScheduleMisfire",
     "ScheduleRetry",

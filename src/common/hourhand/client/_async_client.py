@@ -23,6 +23,7 @@ from hourhand.client._operations import (
     _bulk,
     _calendars,
     _dead_letters,
+    _graphs,
     _job_logs,
     _jobs,
     _limits,
@@ -56,6 +57,7 @@ class AsyncSchedules:
     occurrences = iterating_async(_schedules.occurrences)
     upcoming = awaiting(_schedules.upcoming)
     preview = awaiting(_schedules.preview)
+    grid = awaiting(_schedules.grid)
 
 
 class AsyncCalendars:
@@ -101,6 +103,33 @@ class AsyncRuns:
     journal = awaiting(_runs.journal)
     redrive = awaiting(_runs.redrive)
     plan_redrive = awaiting(_runs.plan_redrive)
+
+
+class AsyncGraphs:
+    """Graphs of jobs: ``client.graphs``."""
+
+    def __init__(self, session: Session, connection: AwaitingConnection) -> None:
+        """Belong to a client."""
+        self._session = session
+        self._connection = connection
+
+    submit = awaiting(_graphs.submit_graph)
+    get = awaiting(_graphs.get_graph)
+    rerun = awaiting(_graphs.rerun_graph)
+
+
+class AsyncBatches:
+    """Batches of jobs with callbacks: ``client.batches``."""
+
+    def __init__(self, session: Session, connection: AwaitingConnection) -> None:
+        """Belong to a client."""
+        self._session = session
+        self._connection = connection
+
+    submit = awaiting(_graphs.submit_batch)
+    get = awaiting(_graphs.get_batch)
+    add = awaiting(_graphs.add_to_batch)
+    close = awaiting(_graphs.close_batch)
 
 
 class AsyncCallbacks:
@@ -162,6 +191,8 @@ class AsyncClient:
         self.limits = AsyncLimits(self._session, self._connection)
         self.runs = AsyncRuns(self._session, self._connection)
         self.callbacks = AsyncCallbacks(self._session, self._connection)
+        self.graphs = AsyncGraphs(self._session, self._connection)
+        self.batches = AsyncBatches(self._session, self._connection)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.endpoint!r})"
@@ -178,6 +209,7 @@ class AsyncClient:
     wait = awaiting(_jobs.wait)
     list = iterating_async(_jobs.list_jobs)
     events = awaiting(_jobs.events)
+    children = iterating_async(_graphs.children)
     logs = iterating_async(_job_logs.logs)
     dead_letter_groups = awaiting(_dead_letters.dead_letter_groups)
     cancel = awaiting(_jobs.cancel)

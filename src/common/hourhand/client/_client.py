@@ -23,6 +23,7 @@ from hourhand.client._operations import (
     _bulk,
     _calendars,
     _dead_letters,
+    _graphs,
     _job_logs,
     _jobs,
     _limits,
@@ -34,7 +35,16 @@ from hourhand.client._operations import (
 from hourhand.client._steps import Session
 from hourhand.ports.clock import Clock
 
-__all__ = ["Calendars", "Callbacks", "Client", "Runs", "Schedules", "SubmitStream"]
+__all__ = [
+    "Batches",
+    "Calendars",
+    "Callbacks",
+    "Client",
+    "Graphs",
+    "Runs",
+    "Schedules",
+    "SubmitStream",
+]
 
 
 class Schedules:
@@ -56,6 +66,7 @@ class Schedules:
     occurrences = iterating(_schedules.occurrences)
     upcoming = blocking(_schedules.upcoming)
     preview = blocking(_schedules.preview)
+    grid = blocking(_schedules.grid)
 
 
 class Calendars:
@@ -101,6 +112,33 @@ class Runs:
     journal = blocking(_runs.journal)
     redrive = blocking(_runs.redrive)
     plan_redrive = blocking(_runs.plan_redrive)
+
+
+class Graphs:
+    """Graphs of jobs: ``client.graphs``."""
+
+    def __init__(self, session: Session, connection: BlockingConnection) -> None:
+        """Belong to a client."""
+        self._session = session
+        self._connection = connection
+
+    submit = blocking(_graphs.submit_graph)
+    get = blocking(_graphs.get_graph)
+    rerun = blocking(_graphs.rerun_graph)
+
+
+class Batches:
+    """Batches of jobs with callbacks: ``client.batches``."""
+
+    def __init__(self, session: Session, connection: BlockingConnection) -> None:
+        """Belong to a client."""
+        self._session = session
+        self._connection = connection
+
+    submit = blocking(_graphs.submit_batch)
+    get = blocking(_graphs.get_batch)
+    add = blocking(_graphs.add_to_batch)
+    close = blocking(_graphs.close_batch)
 
 
 class Callbacks:
@@ -162,6 +200,8 @@ class Client:
         self.limits = Limits(self._session, self._connection)
         self.runs = Runs(self._session, self._connection)
         self.callbacks = Callbacks(self._session, self._connection)
+        self.graphs = Graphs(self._session, self._connection)
+        self.batches = Batches(self._session, self._connection)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.endpoint!r})"
@@ -178,6 +218,7 @@ class Client:
     wait = blocking(_jobs.wait)
     list = iterating(_jobs.list_jobs)
     events = blocking(_jobs.events)
+    children = iterating(_graphs.children)
     logs = iterating(_job_logs.logs)
     dead_letter_groups = blocking(_dead_letters.dead_letter_groups)
     cancel = blocking(_jobs.cancel)

@@ -22,12 +22,14 @@ from hourhand.domain.jobs.outbox import OutboxTask, outbox_tasks
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.transitions import keep_after_end
 from hourhand.domain.jobs.waiting import WaitKind, WaitsFor
+from hourhand.domain.ticks.buckets import Entry
 from hourhand.testing import make_job
 from tests.unit.domain.condition_cases import CASES, SOON, Case
 from tests.unit.domain.job_samples import (
     IN_BUCKET,
     IN_ITEM,
     NOW,
+    OF_A_RUN,
     a_job,
     a_running_job,
     after,
@@ -207,3 +209,42 @@ def test_the_end_of_a_job_that_waited_for_a_slot_releases_its_slots(
     waits_for: WaitsFor, tasks: tuple[OutboxTask, ...], status: JobStatus
 ) -> None:
     assert outbox_tasks(replace(PLAIN, waits_for=waits_for), status) == tasks
+
+
+@pytest.mark.parametrize(("due_in", "is_moved"), [(-10, False), (3_600, True)])
+def test_a_cancelled_job_that_owes_something_is_in_the_index_for_the_next_sweep(
+    due_in: float, is_moved: bool
+) -> None:
+    entry = Entry(NOW, 3)
+    child = a_job(parent=OF_A_RUN, due_at=after(due_in))
+    move = transitions.cancel_waiting(child, now=NOW, actor="api", reason="", entry=entry)
+    assert move.entry == (entry if is_moved else None)
+    plain = a_job(due_at=after(due_in))
+    move = transitions.cancel_waiting(plain, now=NOW, actor="api", reason="", entry=entry)
+    assert (move.entry, move.leaves_index) == (None, True)
+
+
+@pytest.mark.parametrize("status", sorted(FINAL))
+def test_a_child_notifies_its_run_of_every_end(status: JobStatus) -> None:
+    tasks = outbox_tasks(a_job(parent=OF_A_RUN), status)
+    assert OutboxTask.NOTIFY_PARENT in tasks
+    assert OutboxTask.NOTIFY_PARENT not in outbox_tasks(a_job(), status)
+
+
+@pytest.mark.parametrize("status", sorted(FINAL))
+def test_a_run_that_began_cancels_its_children_unless_it_succeeded(status: JobStatus) -> None:
+    child_run = a_job(parent=OF_A_RUN, run_deadline=after(86_400))
+    tasks = outbox_tasks(child_run, status)
+    assert (OutboxTask.CANCEL_CHILDREN in tasks) is (status is not JobStatus.SUCCEEDED)
+    if status is not JobStatus.SUCCEEDED:
+        # They have been asked to stop when the run above is notified.
+        order = [OutboxTask.CANCEL_CHILDREN, OutboxTask.NOTIFY_PARENT]
+        assert [task for task in tasks if task in order] == order
+    never_claimed = outbox_tasks(a_job(), status)
+    assert OutboxTask.CANCEL_CHILDREN not in never_claimed
+
+
+def test_a_child_is_kept_as_long_as_its_run() -> None:
+    child = a_job(parent=OF_A_RUN, retention_seconds=60)
+    assert child.created_at + keep_after_end(child) == OF_A_RUN.kept_until
+    assert keep_after_end(a_job(retention_seconds=60)) == timedelta(seconds=60)

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from hourhand.answers.children import Child
 from hourhand.answers.jobs import Event, Job, JobSummary, LogLine
 from hourhand.cli.completing import handler_names
 from hourhand.cli.exits import DONE, FAILED, NOT_FOUND, REFUSED, TIMED_OUT
@@ -37,6 +38,7 @@ from hourhand.cli.options import (
 from hourhand.cli.reading import Seconds, read_duration, read_json, read_limit
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
+from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.limits.debounce import Mode
 from hourhand.domain.limits.unique_keys import OnConflict
 
@@ -278,6 +280,36 @@ def list_events(session: Session, id: JobId) -> None:  # noqa: A002 (the argumen
     from hourhand.cli.jobs.showing import show_events
 
     show_events(session, id)
+
+
+@jobs.command("children")
+@verb(
+    example="hourhand jobs children 01k2v8r3t5w7x9y1z3b5d --status DEAD",
+    codes={REFUSED: "the job is no durable run"},
+    prints=(Child,),
+)
+def list_children(
+    session: Session,
+    id: JobId,  # noqa: A002 (the argument's name)
+    status: Annotated[
+        JobStatus | None,
+        typer.Option(
+            case_sensitive=False,
+            # Typer would show them in lower case.
+            metavar=f"<{'|'.join(JobStatus)}>",
+            help="Only children in this state.",
+        ),
+    ] = None,
+    limit: LimitOption = DEFAULT_LIMIT,
+    all: AllOption = False,  # noqa: A002 (the flag's name)
+) -> None:
+    """List the child jobs of a durable run, a graph or a batch.
+
+    They are in the order of the calls that submitted them, each with the path of its call.
+    """
+    from hourhand.cli.jobs.children import list_found as list_children_found
+
+    list_children_found(session, id, status, None if all else limit)
 
 
 @jobs.command("logs")

@@ -29,6 +29,8 @@ STYLES = {
     "DEAD": "bold red",
     "CANCELLED": "magenta",
     "EXPIRED": "magenta",
+    "WAITING": "dim",
+    "SKIPPED": "magenta",
 }
 
 COLUMNS = (
@@ -104,7 +106,7 @@ def _row(job: JobSummary, times: Times) -> tuple[Text | str, ...]:
         job.handler,
         status_text(job.status),
         f"{job.attempt}/{job.retry.max_attempts}" if job.attempt else NOTHING,
-        _when(job, times),
+        when_text(job, times),
         times.short(job.created_at),
         "" if job.priority == "medium" else job.priority,
         job.tenant or "",
@@ -113,7 +115,7 @@ def _row(job: JobSummary, times: Times) -> tuple[Text | str, ...]:
     )
 
 
-def _when(job: JobSummary, times: Times) -> str:
+def when_text(job: JobSummary, times: Times) -> str:
     """Return the time that matters in the job's state: its end, its start or its due time."""
     if job.is_final:
         return f"ended {times.short(job.finished_at)}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.console import RenderableType
 
+from hourhand.cli.graphs.showing import counts_text
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column
 from hourhand.cli.output.times import NOTHING
@@ -23,7 +24,9 @@ COLUMNS = (
     Column("KIND", rank=2),
     Column("STATUS"),
     Column("TRIES", is_number=True, rank=3),
+    Column("OF", rank=2),
     Column("STARTED", rank=1),
+    Column("JOB", rank=5, is_whole=True),
     Column("RESULT", rank=4),
 )
 MAX_RESULT_CHARACTERS = 60
@@ -65,8 +68,10 @@ def _row(session: Session, step: Step) -> tuple[str, ...]:
         step.path,
         step.kind,
         step.status,
-        str(step.attempts),
+        str(step.attempts) if step.of is None else "",
+        counts_text(step.of),
         NOTHING if step.started_at is None else session.times.short(step.started_at),
+        step.job_id or "",
         _told(step),
     )
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from hourhand.answers.graphs import GridRun
 from hourhand.answers.jobs import Job
 from hourhand.answers.schedules import BackfillReport, Occurrence, Preview, Schedule
 from hourhand.cli.completing import schedule_ids
@@ -225,6 +226,30 @@ def list_occurrences(
     from hourhand.cli.schedules.showing import list_occurrences as list_found
 
     list_found(session, id, None if all else limit)
+
+
+@schedules.command("grid")
+@verb(
+    example="hourhand schedules grid nightly-etl --runs 50",
+    codes={REFUSED: None},
+    prints=(GridRun,),
+)
+def show_grid(
+    session: Session,
+    id: ScheduleId,  # noqa: A002 (the argument's name)
+    runs: Annotated[
+        int,
+        typer.Option(metavar="N", min=1, max=100, help="Maximum number of runs."),
+    ] = 25,
+) -> None:
+    """Show the last runs of a schedule as a grid: a row for each node, a column for each run.
+
+    The newest run is on the right. A letter stands for each status. A run whose job is no graph has
+    the first row alone.
+    """
+    from hourhand.cli.schedules.grid import show_grid as show_found
+
+    show_found(session, id, runs)
 
 
 @schedules.command("pause")

@@ -255,16 +255,16 @@ class Definition:
         return fields
 
 
-def read_object(file: str | None) -> dict[str, Any]:
+def read_object(file: str | None, name: str = "--file") -> dict[str, Any]:
     """Return the JSON object of a file, or of stdin for ``-``; without a file, an empty one.
 
-    Raises `typer.BadParameter`.
+    Raises `typer.BadParameter`, which names the flag or argument ``name``.
     """
     if file is None:
         return {}
-    value = read_json(file if file == "-" else f"@{file}", "--file")
+    value = read_json(file if file == "-" else f"@{file}", name)
     if not isinstance(value, dict):
-        raise typer.BadParameter("must contain one JSON object", param_hint="--file")
+        raise typer.BadParameter("must contain one JSON object", param_hint=name)
     return value
 
 

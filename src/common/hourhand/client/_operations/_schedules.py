@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, TypedDict, Unpack
 
+from hourhand.answers.graphs import ScheduleGrid
 from hourhand.answers.jobs import Job
 from hourhand.answers.schedules import BackfillReport, Fire, Occurrence, Preview, Schedule
 from hourhand.client._json import encoded, read, time_text
@@ -26,6 +27,9 @@ from hourhand.domain.schedules.schedule import OrderChoice, ReprocessChoice
 
 MAX_RECENT = 20
 """Newest runs of a schedule in a listing, as the API allows."""
+
+MAX_GRID_RUNS = 100
+"""Runs in a grid, as the API allows."""
 
 
 def put(
@@ -172,6 +176,16 @@ def preview(
     body = wanted[:-1] + b',"schedule":' + encoded_schedule(merged(schedule, fields)) + b"}"
     request = Request(method="POST", target=target("schedules", "preview"), body=body)
     return (yield from ask_for(Preview, session, request))
+
+
+def grid(session: Session, schedule_id: str, *, runs: int = 25) -> Operation[ScheduleGrid]:
+    """Return the last runs of a schedule, newest first, with the nodes of each graph.
+
+    ``runs``: how many, at most 100. Raises `NotFound`.
+    """
+    whole_number("runs", runs, MAX_GRID_RUNS)
+    at = target("schedules", named("id", schedule_id), "grid", query={"runs": runs})
+    return (yield from ask_for(ScheduleGrid, session, Request(method="GET", target=at)))
 
 
 def _at(schedule_id: str, *rest: str) -> str:

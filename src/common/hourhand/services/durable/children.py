@@ -155,16 +155,23 @@ class Children:
                     return False
         return True
 
-    def prolong(self, run: Job, joined: JoinedCall, keep_until: datetime) -> None:
+    def prolong(
+        self,
+        run: Job,
+        joined: JoinedCall,
+        keep_until: datetime,
+        keep_lease: Callable[[], None],
+    ) -> None:
         """Keep the children of a call, and their results, as long as a redriven run needs them.
 
-        Raises `Unavailable`.
+        ``keep_lease``: called after each page of children. Raises `Unavailable`.
         """
         kept_until = midnight_after(keep_until)
         ids = [child_id(run.id, run.segment, joined.key, n) for n in range(joined.submitted)]
         for start in range(0, len(ids), READ_TOGETHER):
             for job in self.read(ids[start : start + READ_TOGETHER]).values():
                 self._prolong_child(job, kept_until)
+            keep_lease()
 
     def _prolong_child(self, job: Job, kept_until: datetime) -> None:
         # The link comes last, and says that all was done: an invocation may end in between.

@@ -124,7 +124,7 @@ class DurableRuns:
                 self.ports.objects.mark_finished(record.place, keep_until)
             if record.joined is not None:
                 assert self.ports.children is not None, "only workers open runs"
-                self.ports.children().prolong(job, record.joined, keep_until)
+                self.ports.children().prolong(job, record.joined, keep_until, keep_lease)
         if not isinstance(self.ports.jobs.transition(keep_journal(job)), Applied):
             raise RunLost
 

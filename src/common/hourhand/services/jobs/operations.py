@@ -232,16 +232,14 @@ class OperationsService:
             )
 
     def _try_cancel(self, job: Job, actor: str, reason: str) -> tuple[bool, Job]:
-        now = self.clock.now()
         if job.status is JobStatus.RUNNING:
+            now = self.clock.now()
             return self._try(
                 job,
                 lambda current: request_cancel(current, now=now, actor=actor, reason=reason),
             )
-        cancelled, job = self._try(
-            job,
-            lambda current: cancel_waiting(current, now=now, actor=actor, reason=reason),
-        )
+        build = partial(cancel_waiting, reason=reason)
+        cancelled, job = _judge(job, self.due.move(job, AT_ONCE, build, actor))
         if cancelled:
             self.recovery.settle_end(job)
         return cancelled, job

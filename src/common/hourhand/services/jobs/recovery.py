@@ -93,11 +93,7 @@ class RecoveryService:
 
     def cancel_job(self, job: Job, actor: str, reason: str) -> bool:
         """End a job that waits for its start; whether it was ours to end."""
-        now = self.clock.now()
-        result = self.due.make(
-            job,
-            lambda current: cancel_waiting(current, now=now, actor=actor, reason=reason),
-        )
+        result = self.due.move(job, AT_ONCE, partial(cancel_waiting, reason=reason), actor)
         if not isinstance(result, Applied):
             return False
         self.settle_end(result.job)

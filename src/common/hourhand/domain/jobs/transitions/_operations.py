@@ -34,8 +34,23 @@ from hourhand.domain.jobs.transitions._transition import Transition, recording
 from hourhand.domain.ticks.buckets import Entry
 
 
-def cancel_waiting(job: Job, *, now: datetime, actor: str, reason: str) -> Transition:
-    """Cancel a job that has not started."""
+def cancel_waiting(
+    job: Job,
+    *,
+    now: datetime,
+    actor: str,
+    reason: str,
+    entry: Entry | None = None,
+    sends_now: bool = False,
+) -> Transition:
+    """Cancel a job that has not started.
+
+    ``entry``: where the sweep finds a job soon that was due later, if this process dies before it
+    settled what follows the end. A suspended run may be due in 30 days.
+    """
+    del sends_now
+    is_owed = bool(outbox_tasks(job, JobStatus.CANCELLED))
+    is_late = entry is not None and job.due_at is not None and job.due_at > entry.due_at
     move = Transition(
         name="cancel",
         job_id=job.id,
@@ -47,7 +62,8 @@ def cancel_waiting(job: Job, *, now: datetime, actor: str, reason: str) -> Trans
             "cancel_requested_at": now,
             "enqueued_at": None,
         },
-        leaves_index=not outbox_tasks(job, JobStatus.CANCELLED),
+        entry=entry if is_owed and is_late else None,
+        leaves_index=not is_owed,
     )
     event = make_event(job, EventKind.CANCELLED, now, JobStatus.CANCELLED, actor, reason)
     return recording(move, job, replace(event, attempt=0, token=0))

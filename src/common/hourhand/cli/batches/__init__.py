@@ -1,0 +1,1 @@
+"""``hourhand batches``: submit jobs with callbacks, add to them, and show their counts."""

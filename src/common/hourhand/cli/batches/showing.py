@@ -1,0 +1,62 @@
+"""The output of ``hourhand batches``: one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from hourhand.cli.output.harmless import cell
+from hourhand.cli.output.tables import facts
+from hourhand.cli.output.times import NOTHING
+from hourhand.cli.session import Session
+from hourhand.domain.durable.built_in import CALLBACKS
+
+if TYPE_CHECKING:
+    from hourhand.client import Batch
+
+STYLES = {
+    "open": "blue",
+    "running": "cyan",
+    "succeeded": "green",
+    "failed": "bold red",
+    "cancelled": "magenta",
+}
+
+
+def show(session: Session, batch: Batch) -> None:
+    """Print a batch: its counts, and the jobs that it called back."""
+    if session.is_json:
+        session.print_json(batch.raw)
+        return
+    session.print(facts(_facts(session, batch)))
+
+
+def show_changed(session: Session, batch: Batch, did: str) -> None:
+    """Print one line about a batch that changed, or all of it as JSON."""
+    if session.is_json:
+        session.print_json(batch.raw)
+        return
+    head = Text.assemble(cell(batch.id), f"  {did}: ", _status_text(batch))
+    session.print(Text.assemble(head, f", {_counts(batch)}"))
+
+
+def _facts(session: Session, batch: Batch) -> Iterator[tuple[str, Text | str]]:
+    yield "batch", batch.id
+    yield "status", _status_text(batch)
+    yield "jobs", _counts(batch)
+    for name in CALLBACKS:
+        yield name, getattr(batch.callbacks, name) or NOTHING
+    yield "created", session.times.full(batch.created_at)
+    if batch.finished_at is not None:
+        yield "ended", session.times.full(batch.finished_at)
+
+
+def _status_text(batch: Batch) -> Text:
+    return cell(batch.status, STYLES.get(batch.status, ""))
+
+
+def _counts(batch: Batch) -> str:
+    jobs = "1 job" if batch.total == 1 else f"{batch.total:,} jobs"
+    return f"{jobs}, {batch.succeeded:,} succeeded, {batch.failed:,} failed"

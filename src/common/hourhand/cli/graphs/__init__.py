@@ -1,0 +1,1 @@
+"""``hourhand graphs``: submit graphs of jobs, show their nodes, and rerun parts of them."""
