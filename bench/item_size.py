@@ -7,50 +7,18 @@ a schedule, if the schedule's id has at most 32 bytes, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from datetime import timedelta
+from collections.abc import Mapping
 from typing import Any
 
+from bench.children.sizes import RUN_ID, children, join_records
+from bench.small_jobs import kinds, life
 from bench.targets import all_ok, below
 from hourhand.aws.layout.jobs import job_to_item
-from hourhand.domain.callers import caller_key
-from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
-from hourhand.domain.ids import job_id_for_key, occurrence_job_id, trace_id_for
-from hourhand.domain.jobs.job import (
-    Content,
-    EventKind,
-    HistoryEvent,
-    Job,
-    JobStatus,
-    OnLost,
-    Outcome,
-    Priority,
-)
-from hourhand.domain.jobs.retry import RetryPolicy
-from hourhand.domain.jobs.transitions import (
-    Transition,
-    claim,
-    complete,
-    heartbeat,
-    mark_enqueued,
-    retry_later,
-)
-from hourhand.domain.limits.job_limits import MAX_STORED_KEYS_BYTES
-from hourhand.domain.limits.shards import MAX_SLOT_SHARDS_BYTES
-from hourhand.domain.limits.unique_keys import UNIQUE_DIGEST_CHARACTERS
-from hourhand.domain.ticks.buckets import Entry
-from hourhand.memory import FAKE_SECRET, START
-from hourhand.services.jobs.due import message_of
-from hourhand.services.jobs.payload_store import INLINE_PAYLOAD_BYTES, INLINE_RESULT_BYTES
+from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.parents import CHUNK
+from hourhand.domain.side_items import SideItem, Stored
 
 BUDGET_BYTES = 1024
-SMALL_SCHEDULE_ID_BYTES = 32
-CALLER = caller_key("arn:aws:sts::123456789012:assumed-role/Submitter/alice@example.com")
-WORKER = "w-0123abcd"
-FAILURE = "ConnectionError: the mail server did not answer in time"
-LEASE = timedelta(seconds=45)
-FAR = timedelta(days=90)
 
 
 def item_size_bytes(item: Mapping[str, Any]) -> int:
@@ -81,140 +49,51 @@ def _value_size(value: Mapping[str, Any]) -> int:
     raise ValueError(f"no rule for a value of type {kind}")
 
 
-def small_job(*, with_key: bool) -> Job:
-    """Return the largest job that still counts as small, just submitted and due in 90 days.
-
-    With an idempotency key it carries the key, and the hash of what was submitted.
-    """
-    key = "order-2026-000000042" if with_key else None
-    job_id = job_id_for_key(FAKE_SECRET, None, key) if key else "1m7y7j2f8r932pt6xg5an"
-    submitted = HistoryEvent(
-        kind=EventKind.SUBMITTED, at=START, status=JobStatus.PENDING, actor=CALLER
-    )
-    return Job(
-        id=job_id,
-        handler="send-welcome-email",
-        status=JobStatus.PENDING,
-        run_at=START + FAR,
-        created_at=START,
-        payload=Content(size_bytes=INLINE_PAYLOAD_BYTES, text="x" * INLINE_PAYLOAD_BYTES),
-        due_at=START + FAR,
-        shard=3,
-        priority=Priority.HIGH,
-        queue=Priority.HIGH,
-        timeout_seconds=60,
-        on_lost=OnLost.DEAD,
-        retry=RetryPolicy(max_attempts=6),
-        history=(submitted,),
-        idempotency_key=key,
-        body_hash="h" * 32 if key else None,
-        trace_id=trace_id_for(job_id),
-    )
-
-
-def scheduled_job(*, is_backfilled: bool) -> Job:
-    """Return the largest job of a schedule that still counts as small, due in 90 days.
-
-    A backfill's waits for its turn in a group of its own, and no revision of the schedule may
-    withdraw it.
-    """
-    schedule_id = "s" * SMALL_SCHEDULE_ID_BYTES
-    nominal = START + FAR
-    job_id = occurrence_job_id(FAKE_SECRET, schedule_id, nominal)
-    own = Overlap(group=schedule_id, policy=OverlapPolicy.BUFFER_ALL, max_running=10)
-    backfills = replace(own, group=f"{schedule_id}.0123456789", newest_first=True)
-    return replace(
-        small_job(with_key=False),
-        id=job_id,
-        trace_id=trace_id_for(job_id),
-        schedule_id=schedule_id,
-        schedule_revision=None if is_backfilled else 1_000,
-        occurrence=nominal,
-        previous_occurrence=nominal - timedelta(days=7),
-        interval_start=nominal - timedelta(days=1),
-        overlap=backfills if is_backfilled else own,
-        pauses_schedule=True,
-    )
-
-
-def life(job: Job, failure: str = FAILURE) -> Iterator[tuple[str, Job]]:
-    """Yield the job after each write of a hard life: five failures, then success."""
-    yield "submitted", job
-    now = START + FAR - timedelta(minutes=5)
-    job = _make(mark_enqueued(job, now=now, actor="tick"), job)
-    yield "enqueued", job
-    now = START + FAR
-    for attempt in range(1, job.retry.max_attempts + 1):
-        message = message_of(job)
-        job = _make(
-            claim(
-                message,
-                now=now,
-                wait=timedelta(0),
-                owner=WORKER,
-                claim_id="k3j9x2m1qa",
-                lease_until=now + LEASE,
-            ),
-            job,
-        )
-        yield f"claimed, attempt {attempt}", job
-        job = _make(heartbeat(job, lease_until=now + 2 * LEASE, progress=None), job)
-        now += timedelta(seconds=20)
-        if attempt < job.retry.max_attempts:
-            job = _make(
-                retry_later(
-                    job,
-                    now=now,
-                    actor=WORKER,
-                    outcome=Outcome.FAILED,
-                    reason=failure,
-                    entry=Entry(now + timedelta(seconds=2**attempt), 3),
-                    sends_now=True,
-                ),
-                job,
-            )
-            yield f"retrying after attempt {attempt}", job
-            now += timedelta(seconds=2**attempt)
-    result = Content(size_bytes=INLINE_RESULT_BYTES, text="r" * INLINE_RESULT_BYTES)
-    job = _make(complete(job, now=now, actor=WORKER, result=result, progress=None), job)
-    yield "succeeded", job
-
-
-def _make(move: Transition, job: Job) -> Job:
-    if not move.is_allowed(job):
-        raise ValueError(f"{move.name} is not allowed for {job}")
-    return move.apply(job)
-
-
-def kinds() -> dict[str, Job]:
-    """Return the kinds of small jobs by the columns of the table."""
-    return {
-        "bytes": small_job(with_key=False),
-        "with an idempotency key": small_job(with_key=True),
-        "with three limits": replace(
-            small_job(with_key=False), limit_keys=b"k" * MAX_STORED_KEYS_BYTES
-        ),
-        "unique, with three limits": replace(
-            small_job(with_key=False),
-            limit_keys=b"k" * MAX_STORED_KEYS_BYTES,
-            slot_shards=b"s" * MAX_SLOT_SHARDS_BYTES,
-            unique_key=("d" * UNIQUE_DIGEST_CHARACTERS, 1_000_000),
-        ),
-        "of a schedule": scheduled_job(is_backfilled=False),
-        "of a backfill": scheduled_job(is_backfilled=True),
+def side_item_size_bytes(item: SideItem) -> int:
+    """Return the size of a side item as it is stored, with its version and its end."""
+    stored: dict[str, Mapping[str, Any]] = {
+        "p": {"S": item.key.partition},
+        "s": {"S": item.key.sort},
+        "v": {"N": "1"},
+        "x": {"N": "1767603600"},
     }
+    return item_size_bytes(stored | {name: _stored(value) for name, value in item.values.items()})
+
+
+def _stored(value: Stored) -> Mapping[str, Any]:
+    if isinstance(value, str):
+        return {"S": value}
+    if isinstance(value, int):
+        return {"N": str(value)}
+    return {"M": {name: {"N": str(number)} for name, number in value.items()}}
 
 
 def run() -> dict[str, Any]:
     """Return the size after each write of its life, for each kind of small job."""
-    jobs = kinds()
+    jobs = kinds() | children()
     lives = [list(life(job)) for job in jobs.values()]
     rows: list[list[Any]] = [
         [steps[0][0], *(item_size_bytes(job_to_item(job)) for _, job in steps), BUDGET_BYTES]
         for steps in zip(*lives, strict=True)
     ]
-    largest = max(max(row[1:-1]) for row in rows)
-    must = [below("A small job's item at its largest", largest, BUDGET_BYTES, " bytes")]
+    largest = {name: max(row[number] for row in rows) for number, name in enumerate(jobs, start=1)}
+    joins = {name: side_item_size_bytes(item) for name, item in join_records().items()}
+    must = [
+        below(
+            "A small job's item at its largest",
+            max(largest[name] for name in kinds()),
+            BUDGET_BYTES,
+            " bytes",
+        ),
+        below("A child's item at its largest", largest["a child"], BUDGET_BYTES, " bytes"),
+        below(
+            f"A join record of {CHUNK} children at its largest",
+            max(joins.values()),
+            BUDGET_BYTES,
+            " bytes",
+        ),
+    ]
+    larger = [f"{name}: {size:,}" for name, size in largest.items() if size >= BUDGET_BYTES]
     return {
         "asks": "Does the item of a small job stay below 1 KB, so that each write costs one unit?",
         "columns": ["after", *jobs, "budget"],
@@ -222,9 +101,15 @@ def run() -> dict[str, Any]:
         "notes": [
             "The sizes are computed from the items that the code writes, by the rules in "
             "DynamoDB's developer guide (DynamoDB item sizes and formats). The jobs are the "
-            "largest that still count as small, and fail five times."
+            "largest that still count as small, and fail five times.",
+            f"A child has the link to its run, whose id has {len(RUN_ID)} characters, and the "
+            "trace of its run. A write of an item above the budget costs two units: at their end, "
+            f"after six attempts, those are the writes of these items ({'; '.join(larger)}).",
+            f"The join record of {CHUNK} children has, in bytes: "
+            + "; ".join(f"{size:,} {name}" for name, size in joins.items())
+            + ".",
         ],
-        "plots": [_plot(lives, list(jobs))],
+        "plots": [_plot(lives[: len(kinds())], list(kinds()))],
         "must": must,
         "ok": all_ok(must),
     }

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from bench.item_size import BUDGET_BYTES, SMALL_SCHEDULE_ID_BYTES, item_size_bytes
+from bench.item_size import BUDGET_BYTES, item_size_bytes
 from bench.schedule_rig import HANDLER, Rig
 from bench.schedules_scale import BEFORE
+from bench.small_jobs import SMALL_SCHEDULE_ID_BYTES
 from bench.targets import all_ok, below
 from hourhand.aws.layout.schedules import page_to_item, schedule_to_item
 from hourhand.domain.callers import caller_key

@@ -29,6 +29,7 @@ from hourhand.aws.queues import SqsQueues
 from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
 from hourhand.aws.side_item_store import DynamoSideItemStore
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus, Outcome, Priority
+from hourhand.domain.ticks.timings import Timings
 from hourhand.memory import MemoryHandlerDirectory, MemorySweepInvoker, RecordingTelemetry
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
@@ -40,6 +41,7 @@ from hourhand.wiring.functions import wire_api, wire_scheduler, wire_worker
 
 SECOND = timedelta(seconds=1)
 LOOK_AHEAD = SECOND
+STALL_BOUND = Timings().stall_bound
 PREFIX = "bench"
 PLACES = {
     "item": "jobs",
@@ -141,7 +143,7 @@ class Stage:
         """Wire every function's services over one set of adapters and count their writes."""
         self.sqs, self.settings = sqs, settings
         self.counter, self.reads = Units(WRITES), Units(READS)
-        watched = dynamodb_client()
+        self.watched = watched = dynamodb_client()
         self.counter.watch(watched)
         self.reads.watch(watched)
         adapters = replace(
@@ -179,9 +181,11 @@ class Stage:
         """Run one tick of the scheduler."""
         self.scheduler.scheduling.tick(f"bench-{time.monotonic_ns()}", lambda: 60.0)
 
-    def work_until_final(self, job: Job, function: Run, *, ticks: bool = False) -> Job:
+    def work_until_final(
+        self, job: Job, function: Run, *, ticks: bool = False, seconds: float = WAIT_SECONDS
+    ) -> Job:
         """Receive and run messages until ``job`` is final and nothing is owed for it."""
-        deadline = time.monotonic() + WAIT_SECONDS
+        deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             current = self.jobs.get(job.id)
             assert current is not None
@@ -192,7 +196,7 @@ class Stage:
             for delivery in self.receive():
                 self.handle(delivery, function)
             time.sleep(0.05)
-        raise TimeoutError(f"job {job.id} did not end within {WAIT_SECONDS:.0f} s")
+        raise TimeoutError(f"job {job.id} did not end within {seconds:.0f} s")
 
     def handle(self, delivery: Delivery, function: Run) -> None:
         """Have a message worked off by the worker."""
@@ -250,9 +254,15 @@ def measure(standard: Stage) -> list[Row]:
 
 @contextmanager
 def stage(
-    handlers: Sequence[HandlerInfo] = (PLAIN,), look_ahead: timedelta = LOOK_AHEAD
+    handlers: Sequence[HandlerInfo] = (PLAIN,),
+    look_ahead: timedelta = LOOK_AHEAD,
+    stall_bound: timedelta = STALL_BOUND,
 ) -> Iterator[Stage]:
-    """Yield the system on a fresh emulator."""
+    """Yield the system on a fresh emulator.
+
+    ``stall_bound``: after which a writer files again what it put. A put of many takes longer on the
+    emulator, which gets them one by one.
+    """
     with emulator() as endpoint:
         os.environ.update(
             AWS_ENDPOINT_URL=endpoint,
@@ -261,7 +271,7 @@ def stage(
             AWS_DEFAULT_REGION="us-east-1",
         )
         settings = provision(dynamodb_client(), sqs_client(), s3_client(), prefix=PREFIX)
-        timings = replace(settings.timings, look_ahead=look_ahead)
+        timings = replace(settings.timings, look_ahead=look_ahead, stall_bound=stall_bound)
         yield Stage(replace(settings, timings=timings), sqs_client(), handlers)
 
 

@@ -80,6 +80,16 @@ PARTS = (
         minutes=12,
     ),
     Part(
+        name="fan_out_chaos",
+        title="Fan-outs, under kills and purges",
+        about="50 fan-outs of 500 child jobs, as maps and as batches, run on the local cloud while"
+        " workers and the scheduler are killed and queues are purged. A ledger outside has a line"
+        " of each child and of each callback that ran.",
+        covers="every child runs, and each run counts the end of each of its children exactly once;"
+        " each callback of a batch exists once, succeeds once, and follows all children",
+        minutes=38,
+    ),
+    Part(
         name="wire",
         title="Faults on the wire",
         about="Every call to AWS is throttled, fails, times out, is applied with its answer lost,"

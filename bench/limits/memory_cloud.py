@@ -234,10 +234,13 @@ class MemoryCloud:
             schedules=process.remote(self._schedules, "schedules"),
             randomness=MemoryRandomness(self._actors),
             telemetry=self.tally,
-            handlers=MemoryHandlerDirectory(self.load.handler),
+            handlers=MemoryHandlerDirectory(*self._handler_infos()),
             **self._kept,
         )
         return wrapped(adapters, REMOTE, process.remote)
+
+    def _handler_infos(self) -> tuple[HandlerInfo, ...]:
+        return (self.load.handler,)
 
     def _make_worker(self) -> WorkerServices:
         return wire_worker(self.settings, replace(self._adapters(), clock=self.waiting_clock))

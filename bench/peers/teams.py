@@ -115,15 +115,16 @@ def hourhand(
     kind: Kind,
     handler: HandlerInfo = HandlerInfo(name=NAME),  # noqa: B008 - frozen
     module: str = "bench.peers.hourhand_handlers",
+    others: Sequence[HandlerInfo] = (),
 ) -> Team:
     """Return ours, with all its durations scaled where the visibility timeout is shortened.
 
-    ``module`` registers its ``handler``.
+    ``module`` registers its ``handler``, whose jobs are submitted, and the ``others``.
     """
     prefix = f"peers-{kind.label}"
     dynamodb = world.client("dynamodb")
     manifest = world.folder / f"{prefix}.json"
-    write_manifest(manifest, [handler])
+    write_manifest(manifest, [handler, *others])
     timings = replace(Timings(), first_look_back=SETTLED_LOOK_BACK)
     if kind.visibility_seconds is not None:
         factor = kind.visibility_seconds / timings.visibility.total_seconds()

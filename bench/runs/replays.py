@@ -30,6 +30,9 @@ from hourhand.ports.handler_runner import Finished, Pulse
 SIZES = (100, 1_000, 30_000)
 RESULT = '{"charge":"ch_0f3c9a1b2d4e","cents":900,"currency":"EUR","status":"succeeded"}'
 BATCH = 25
+LONGEST_SECONDS = 300.0
+"""For the longest journal to be written and read, on a busy machine."""
+
 READ_UNIT_BYTES = 4_096
 MOST_READ_UNITS = 2_000
 """The design allows 1,500 for results of the size of its example; these are a little larger."""
@@ -108,7 +111,7 @@ def replay(fresh: Stage, steps: int) -> list[float]:
             raise RuntimeError(f"the replay of {steps} steps ended {finished.outcome}")
         return finished
 
-    fresh.work_until_final(job, run)
+    fresh.work_until_final(job, run, seconds=LONGEST_SECONDS)
     return [told["units"], told["all"] - told["handler"], told["handler"]]
 
 

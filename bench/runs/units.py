@@ -23,6 +23,7 @@ from hourhand.cli.estimate.prices import Usage
 from hourhand.domain.jobs.job import Job
 from hourhand.handlers import Registry, StopSignal, Suspended, result_text
 from hourhand.handlers.run_context import RunContext
+from hourhand.ports.clock import Clock
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.worker import Raised, Returned, error_info, finished_call, job_context, run_context
@@ -41,8 +42,9 @@ RUN_WITH_CALLS = f"{STEPS} steps, a sleep and a signal"
 Body = Callable[[RunContext], Any]
 
 
-def worker_of(body: Body) -> Run:
+def worker_of(body: Body, clock: Clock | None = None) -> Run:
     """Return what a worker does whose durable handler is ``body``, in the calling thread."""
+    shown = clock or SystemClock()
     registered = Registry().add(HANDLER, body, run_timeout_seconds=DAY)
 
     def run(job: Job, pulse: Pulse) -> Finished:
@@ -50,7 +52,7 @@ def worker_of(body: Body) -> Run:
             job,
             None,
             StopSignal(),
-            clock=SystemClock(),
+            clock=shown,
             logger=logging.getLogger("bench"),
             pulse=pulse,
         )

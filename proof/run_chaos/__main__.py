@@ -8,15 +8,10 @@ try got.
 from __future__ import annotations
 
 import argparse
-import os
-import random
-import signal
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +21,7 @@ from hourhand.domain.ticks.timings import Timings
 from hourhand.local.cloud import CloudOptions, LocalCloud
 from proof.ending import unwind_on_sigterm
 from proof.figures import Findings, add_figures_flag
+from proof.rig.killer import WORKER, Rates, killing
 from proof.run_chaos.handlers import LEDGER_VARIABLE
 
 SHORTENED = 0.1
@@ -36,28 +32,6 @@ UNENDED = ("PENDING", "ENQUEUED", "RUNNING", "RETRYING")
 BATCH = 100
 PAGE = 100
 WAIT_SECONDS = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Killer:
-    """Kills a worker process at random, so often a second, until it is stopped."""
-
-    cloud: LocalCloud
-    chance: random.Random
-    kills_a_second: float
-    stop: threading.Event
-    killed: list[int]
-
-    def __call__(self) -> None:
-        """Kill until the end."""
-        while not self.stop.wait(self.chance.expovariate(self.kills_a_second)):
-            worker = self.chance.choice(self.cloud.workers)
-            try:
-                os.kill(worker.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                # It is being started again.
-                continue
-            self.killed.append(worker.pid)
 
 
 def main() -> int:
@@ -107,25 +81,19 @@ def _parse() -> argparse.Namespace:
 def _played(cloud: LocalCloud, ledger: Path, options: argparse.Namespace) -> Findings:
     command = f"python -m proof.run_chaos --runs {options.runs} --steps {options.steps}"
     findings = Findings(part="run_chaos", command=f"{command} --seed {options.seed}")
-    chance, stop, killed = random.Random(options.seed), threading.Event(), list[int]()
-    killer = threading.Thread(
-        target=Killer(cloud, chance, options.kills_a_second, stop, killed), daemon=True
-    )
     with httpx.Client(base_url=f"{cloud.url}/v1", timeout=WAIT_SECONDS, trust_env=False) as api:
         runs = _submit(api, options)
-        killer.start()
-        ended = _await_end(api, runs, options.minutes * 60)
-        stop.set()
-        killer.join()
+        with killing(cloud, Rates(workers=options.kills_a_second), options.seed) as faults:
+            ended = _await_end(api, runs, options.minutes * 60)
         effects = Counter(line.split()[0] for line in ledger.read_text().splitlines())
         records = 0
         for run in runs:
             records += _judge(api, run, effects, options.steps, findings.violations)
-    if not killed:
+    if not faults[WORKER]:
         findings.violations.append("no worker was killed, so nothing was shown")
     findings.count("runs", len(runs))
     findings.count("runs that succeeded", ended["SUCCEEDED"])
-    findings.count("workers killed", len(killed))
+    findings.count(WORKER, faults[WORKER])
     findings.count("records of steps", records)
     findings.count("effects in the ledger", sum(effects.values()))
     findings.count("steps whose effect happened twice or more", _repeated(effects))

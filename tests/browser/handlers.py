@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
-from hourhand import Concurrency, JobContext, NotRetryable, Rate, Retry, RunContext, job
+from hourhand import Concurrency, Graph, JobContext, NotRetryable, Rate, Retry, RunContext, job
 
 LOOK_SECONDS = 0.02
 
@@ -104,6 +106,36 @@ def _ship(payload: Any) -> str:
     if payload.get("breaks"):
         raise ConnectionError("There is no courier.")
     return "shipped"
+
+
+@job("load-table")
+def load_table(ctx: JobContext, payload: Any) -> str:
+    """Fail for good until the file exists that the payload names, if it names one."""
+    needed = payload.get("needs") if isinstance(payload, Mapping) else None
+    if needed is not None and not Path(needed).exists():
+        raise NotRetryable(f"There is no {Path(needed).name}.")
+    return "loaded"
+
+
+@job("resize-image")
+def resize_image(ctx: JobContext, payload: Any) -> Any:
+    """Fail for good if the payload says so."""
+    if payload == "broken":
+        raise NotRetryable("The header of the image is broken.")
+    return payload
+
+
+@job("resize-all", durable=True)
+def resize_all(ctx: RunContext, payload: Any) -> int:
+    """Read the album as a child, and resize each image as another one."""
+    ctx.submit_and_wait(load_table, name="album")
+    return len(ctx.map("images", payload["images"], resize_image, tolerate=payload["tolerate"]))
+
+
+nightly_tables = Graph("nightly-tables")
+nightly_tables.job("extract", "load-table")
+nightly_tables.job("clean", "charge-card", after="extract")
+nightly_tables.job("load", "load-table", after="clean")
 
 
 def _run(ctx: JobContext, payload: Any) -> str:

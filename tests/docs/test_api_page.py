@@ -13,20 +13,24 @@ import hourhand
 import hourhand.client
 import hourhand.handlers
 import hourhand.testing
-from hourhand.answers import jobs, schedules, system
+from hourhand.answers import children, graphs, jobs, schedules, system
 from hourhand.answers.answered import Answered
 from hourhand.api import problems
 from hourhand.api.app import ROUTES
+from hourhand.api.openapi_texts import NODE_PROPERTIES
 from hourhand.api.requests import (
     BackfillInput,
+    BatchInput,
     BulkDiscard,
     BulkRequest,
+    GraphInput,
     JobSubmission,
     ScheduleInput,
 )
 from hourhand.api.requests.filters import JobFilters
 from hourhand.api.requests.jobs import RetryInput
 from hourhand.domain.errors import HourhandError
+from hourhand.domain.graphs.rules import OnFailure, TriggerRule
 from hourhand.domain.jobs.job import EventKind
 from hourhand.handlers import JobContext
 from hourhand.json_dataclasses import json_name
@@ -34,6 +38,7 @@ from tests.docs.pages import anchors, code, names, read, rows, section
 
 PAGE = read("reference/api.md")
 SCHEDULES = read("reference/schedule-answers.md")
+GRAPHS = read("reference/graphs-and-batches.md")
 
 
 def _fields(model: type[BaseModel | Answered]) -> set[str]:
@@ -66,6 +71,30 @@ def test_a_job_is_returned_with_the_fields_of_the_page() -> None:
 
     assert submitted | returned == _fields(jobs.Job)
     assert not submitted & returned
+
+
+@pytest.mark.parametrize(
+    ("title", "models"),
+    [
+        ("A graph as returned", [graphs.Graph, graphs.GraphNode]),
+        ("A batch", [BatchInput]),
+        ("A batch as returned", [children.Batch]),
+    ],
+)
+def test_a_graph_and_a_batch_have_the_fields_of_the_page(
+    title: str, models: list[type[BaseModel | Answered]]
+) -> None:
+    fields_of_all = {name for model in models for name in _fields(model)}
+
+    assert fields_of_all <= _named(section(GRAPHS, title))
+
+
+def test_a_graph_is_submitted_with_the_fields_of_the_page() -> None:
+    table, nodes = section(GRAPHS, "A graph").split("\n\n| field of a node", 1)
+
+    assert set(names(table)) == _fields(GraphInput)
+    assert set(names("| field of a node" + nodes)) == {"handler", "payload", *NODE_PROPERTIES}
+    assert {str(rule) for rule in TriggerRule} | {str(one) for one in OnFailure} <= _named(nodes)
 
 
 def test_a_log_line_and_a_group_have_the_fields_of_the_page() -> None:
@@ -177,7 +206,7 @@ def test_the_page_has_each_attribute_of_a_context() -> None:
     }
     inner = {
         *("ends_at_monotonic", "monotonic", "last_progress", "take_start", "keep_cursor"),
-        *("limit_at_monotonic", "step_overran", "unwound_as", "cursor_text"),
+        *("limit_at_monotonic", "step_overran", "before_end", "unwound_as", "cursor_text"),
     }
 
     assert shown == {name for name in dir(JobContext) if not name.startswith("_")} - inner

@@ -44,6 +44,20 @@ TWINS: dict[str, tuple[Call, str]] = {
         lambda c: c.runs.signal("x", "approved"),
         "runs signal x approved",
     ),
+    "GET /jobs/{id}/children": (lambda c: list(c.children("x")), "jobs children x"),
+    "POST /graphs": (lambda c: c.graphs.submit({"nodes": {}}), "graphs submit -"),
+    "GET /graphs/{id}": (lambda c: c.graphs.get("x"), "graphs show x"),
+    "POST /graphs/{id}/rerun": (
+        lambda c: c.graphs.rerun("x", ["a"]),
+        "graphs rerun x --from a",
+    ),
+    "POST /batches": (lambda c: c.batches.submit([]), "batches submit -"),
+    "GET /batches/{id}": (lambda c: c.batches.get("x"), "batches show x"),
+    "POST /batches/{id}/jobs": (
+        lambda c: c.batches.add("x", [{"handler": "greet"}], first_index=0),
+        "batches add x - --first-index 0",
+    ),
+    "POST /batches/{id}/close": (lambda c: c.batches.close("x"), "batches close x"),
     "GET /jobs/{id}/steps": (lambda c: list(c.runs.steps("x")), "runs steps x"),
     "GET /jobs/{id}/journal": (lambda c: c.runs.journal("x"), "runs journal x"),
     "POST /callbacks/{token}/succeed": (lambda c: c.callbacks.succeed("cb_x"), ""),
@@ -75,6 +89,7 @@ TWINS: dict[str, tuple[Call, str]] = {
         lambda c: list(c.schedules.occurrences("x")),
         "schedules occurrences x",
     ),
+    "GET /schedules/{id}/grid": (lambda c: c.schedules.grid("x"), "schedules grid x"),
     "PUT /calendars/{name}": (
         lambda c: c.calendars.put("x", ["2026-12-25"]),
         "calendars put x --exclude 2026-12-25",
@@ -98,6 +113,12 @@ TWINS: dict[str, tuple[Call, str]] = {
     "POST /limits/{name}/retime": (lambda c: c.limits.retime("x"), "limits retime x"),
     "GET /health": (lambda c: c.health(), ""),
 }
+STDIN = {
+    "POST /batches": "[]",
+    "POST /batches/{id}/jobs": '[{"handler": "greet"}]',
+}
+"""What the commands of these routes read, where it is no job."""
+
 BY_A_SYSTEM = "another system completes a callback, not a person"
 WITHOUT_COMMAND = {
     "GET /health": "`doctor` asks for it, without the client, and tests what came",
@@ -117,6 +138,10 @@ WITHOUT_VIEW = {
     "PUT /limits/{name}": "a handler's page shows its limits; commands change them",
     "DELETE /limits/{name}": "a handler's page shows its limits; commands change them",
     "POST /limits/{name}/free": "a handler's page shows its limits; commands change them",
+    "POST /graphs": "code or a file defines a graph, which a form cannot hold",
+    "POST /batches": "code or a file has the jobs, which a form cannot hold",
+    "POST /batches/{id}/jobs": "code or a file has the jobs, which a form cannot hold",
+    "POST /batches/{id}/close": "whatever adds the jobs closes the batch; a command does so, too",
     "GET /jobs/{id}/steps": "commands show the steps of a run",
     "GET /jobs/{id}/journal": "a test replays it, so a command writes it to a file",
     "POST /jobs/{id}/signals/{name}": "a command sends it",
@@ -160,7 +185,7 @@ def test_a_route_has_a_method_of_the_client(shell: Shell, route: str) -> None:
 
 @pytest.mark.parametrize("route", sorted(TWINS.keys() - WITHOUT_COMMAND.keys()))
 def test_a_route_has_a_command(shell: Shell, route: str) -> None:
-    shell.type(*TWINS[route][1].split(), stdin='{"handler": "greet"}\n')
+    shell.type(*TWINS[route][1].split(), stdin=STDIN.get(route, '{"handler": "greet"}\n'))
 
     assert route in reached(shell)
 

@@ -9,16 +9,10 @@ from typing import Any
 
 import pytest
 
-from bench.item_size import (
-    BUDGET_BYTES,
-    FAR,
-    WORKER,
-    item_size_bytes,
-    kinds,
-    life,
-    scheduled_job,
-)
+from bench.children.sizes import child_job, children, join_records
+from bench.item_size import BUDGET_BYTES, item_size_bytes, side_item_size_bytes
 from bench.schedule_size import EVERYDAY, sizes_of_visits
+from bench.small_jobs import FAR, WORKER, kinds, life, scheduled_job
 from hourhand.aws.layout.jobs import job_to_item
 from hourhand.domain.jobs.job import Job, JobStatus, OnLost, Outcome
 from hourhand.domain.jobs.transitions import change, die, discard, take_over
@@ -33,6 +27,23 @@ KINDS = pytest.mark.parametrize("job", kinds().values(), ids=kinds().keys())
 def test_a_small_job_stays_below_one_unit_through_six_attempts(job: Job) -> None:
     sizes = {name: item_size_bytes(job_to_item(lived)) for name, lived in life(job)}
     assert len([name for name in sizes if name.startswith("claimed")]) == 6
+    assert max(sizes.values()) < BUDGET_BYTES, sizes
+
+
+def test_a_child_stays_below_one_unit_through_six_attempts() -> None:
+    sizes = {name: item_size_bytes(job_to_item(lived)) for name, lived in life(child_job())}
+    assert max(sizes.values()) < BUDGET_BYTES, sizes
+
+
+@pytest.mark.parametrize("job", children().values(), ids=children().keys())
+def test_a_child_exceeds_one_unit_by_its_end_alone(job: Job) -> None:
+    sizes = [item_size_bytes(job_to_item(lived)) for _, lived in life(job)]
+    assert max(sizes[:-1]) < BUDGET_BYTES, sizes
+
+
+def test_a_join_record_of_a_hundred_children_stays_below_one_unit() -> None:
+    sizes = {name: side_item_size_bytes(item) for name, item in join_records().items()}
+    assert list(sizes.values()) == sorted(sizes.values())
     assert max(sizes.values()) < BUDGET_BYTES, sizes
 
 

@@ -1,4 +1,4 @@
-"""Graphs and batches in the double of an installation, by the services that the API calls."""
+"""Graphs and batches in the double of an installation, by its client."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from typing import Any
 import pytest
 
 from hourhand import Graph, Retry, job, result
-from hourhand.api.requests import JobSubmission
-from hourhand.domain.durable.built_in import BATCH, GRAPH
-from hourhand.domain.graphs.parsing import parse_graph
 from hourhand.handlers import JobContext, Registry
 from hourhand.memory import START
 from hourhand.testing import FakeHourhand
@@ -44,20 +41,14 @@ def jobs() -> Iterator[FakeHourhand]:
         yield double
 
 
-def services(jobs: FakeHourhand) -> Any:
-    return jobs._time.installation.app.__closure__[0].cell_contents  # type: ignore[index]
-
-
 def submit_graph(jobs: FakeHourhand, nodes: dict[str, Any]) -> str:
-    definition = parse_graph({"nodes": nodes})
-    request = JobSubmission.parse({"handler": GRAPH, "payload": definition.as_json()})
-    graph = services(jobs).graphs.submit(request, definition, actor="caller")
+    graph = jobs.client.graphs.submit({"nodes": nodes})
     jobs.run_due()
-    return graph.job.id
+    return graph.id
 
 
 def states(jobs: FakeHourhand, graph_id: str) -> dict[str, str]:
-    return {n: v.status for n, v in services(jobs).graphs.show(graph_id).nodes.items()}
+    return {name: node.status for name, node in jobs.client.graphs.get(graph_id).nodes.items()}
 
 
 def named(name: str, after: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
@@ -87,8 +78,8 @@ def test_a_failure_skips_what_follows_and_a_rerun_repairs(jobs: FakeHourhand) ->
     assert states(jobs, graph) == {"a": "SUCCEEDED", "b": "DEAD", "c": "SUCCEEDED", "d": "SKIPPED"}
     FAILING.clear()
     CALLS.clear()
-    plan, _ = services(jobs).graphs.rerun(graph, ["b"], actor="caller")
-    assert (plan.reset, plan.kept) == (("b", "d"), ("a", "c"))
+    rerun = jobs.client.graphs.rerun(graph, ["b"])
+    assert (rerun.reset, rerun.kept) == (("b", "d"), ("a", "c"))
     jobs.run_due()
     assert jobs.get(graph).status == "SUCCEEDED", jobs.get(graph).error
     assert [call["name"] for call in CALLS] == ["b", "d"]
@@ -123,11 +114,11 @@ def test_a_large_result_is_read_by_its_reader(jobs: FakeHourhand) -> None:
     assert CALLS[-1]["big"]["text"] == "x" * 10_000
 
 
-def submit_batch(double: FakeHourhand, *, is_open: bool = False, **payload: Any) -> str:
-    request = JobSubmission.parse({"handler": BATCH, "payload": {"open": is_open, **payload}})
-    batch = services(double).batches.submit(request, is_open=is_open, actor="caller")
+def submit_batch(double: FakeHourhand, count: int, *, is_open: bool = False) -> str:
+    members = [member(number) for number in range(count)]
+    batch = double.client.batches.submit(members, open=is_open, **CALLBACKS)
     double.run_due()
-    return batch.job.id
+    return batch.id
 
 
 def member(name: Any) -> dict[str, Any]:
@@ -142,52 +133,52 @@ CALLBACKS = {
 
 
 def test_a_batch_runs_its_callbacks(jobs: FakeHourhand) -> None:
-    batch = submit_batch(jobs, jobs=[member(n) for n in range(5)], **CALLBACKS)
-    view = services(jobs).batches.show(batch)
+    batch = submit_batch(jobs, 5)
+    view = jobs.client.batches.get(batch)
     assert (view.status, view.total, view.succeeded, view.failed) == ("succeeded", 5, 5, 0)
     assert sorted(map(str, CALLS)) == sorted([*"01234", "complete", "success"])
     assert view.callbacks["on_failure"] is None
 
 
 def test_an_empty_batch_runs_its_callbacks(jobs: FakeHourhand) -> None:
-    batch = submit_batch(jobs, jobs=[], **CALLBACKS)
-    assert services(jobs).batches.show(batch).status == "succeeded"
+    batch = submit_batch(jobs, 0)
+    assert jobs.client.batches.get(batch).status == "succeeded"
     assert sorted(CALLS) == ["complete", "success"]
 
 
 def test_a_failed_member_fails_the_batch(jobs: FakeHourhand) -> None:
     FAILING.add(3)
-    batch = submit_batch(jobs, jobs=[member(n) for n in range(5)], **CALLBACKS)
-    view = services(jobs).batches.show(batch)
+    batch = submit_batch(jobs, 5)
+    view = jobs.client.batches.get(batch)
     assert (view.status, view.succeeded, view.failed) == ("failed", 4, 1)
     assert sorted(map(str, CALLS)) == sorted([*"01234", "complete", "failure"])
     FAILING.clear()
     CALLS.clear()
     jobs.client.redrive(batch)
     jobs.run_due()
-    assert services(jobs).batches.show(batch).status == "succeeded"
+    assert jobs.client.batches.get(batch).status == "succeeded"
     assert sorted(map(str, CALLS)) == ["3", "success"]
 
 
 def test_an_open_batch_ends_once_it_is_closed(jobs: FakeHourhand) -> None:
-    batch = submit_batch(jobs, is_open=True, **CALLBACKS)
-    found = services(jobs).batches
-    assert found.show(batch).status == "open"
-    found.add(batch, 0, [member(n) for n in range(150)])
-    found.add(batch, 0, [member(n) for n in range(150)])
+    batch = submit_batch(jobs, 0, is_open=True)
+    found = jobs.client.batches
+    assert found.get(batch).status == "open"
+    found.add(batch, [member(n) for n in range(150)], first_index=0)
+    found.add(batch, [member(n) for n in range(150)], first_index=0)
     jobs.run_due()
-    assert (found.show(batch).total, found.show(batch).succeeded) == (150, 150)
+    assert (found.get(batch).total, found.get(batch).succeeded) == (150, 150)
     assert jobs.get(batch).status == "PENDING"
     found.close(batch, 150)
-    found.close(batch, None)
+    found.close(batch)
     jobs.run_due()
-    assert found.show(batch).status == "succeeded", jobs.get(batch)
+    assert found.get(batch).status == "succeeded", jobs.get(batch)
     assert len(CALLS) == 152
 
 
 def test_an_open_batch_without_members_can_be_closed(jobs: FakeHourhand) -> None:
-    batch = submit_batch(jobs, is_open=True, **CALLBACKS)
-    services(jobs).batches.close(batch, None)
+    batch = submit_batch(jobs, 0, is_open=True)
+    jobs.client.batches.close(batch)
     jobs.run_due()
-    assert services(jobs).batches.show(batch).status == "succeeded"
+    assert jobs.client.batches.get(batch).status == "succeeded"
     assert json.dumps(sorted(CALLS)) == '["complete", "success"]'

@@ -183,6 +183,7 @@ FIELD_TEXTS = {
     },
     "ChildrenRequest": {
         "status": "Only children in this state.",
+        "path": "Only children of this call, also in the counts.",
         "limit": "The maximum number of children in a page.",
         "cursor": "The `next_cursor` of the page before, with the same filter.",
     },

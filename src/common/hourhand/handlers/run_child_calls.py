@@ -12,7 +12,7 @@ from typing import Any, Literal, overload
 
 from hourhand.domain.durable.calls import NOW, Failure, Suspension, Value
 from hourhand.domain.durable.joins import MAX_CHILDREN, ChildrenCall, JoinedCall, is_decided
-from hourhand.domain.durable.names import MAX_NAME
+from hourhand.domain.durable.names import MAP_END, MAX_NAME
 from hourhand.domain.jobs.job import ErrorInfo
 from hourhand.domain.jobs.parents import ChildSpec
 from hourhand.domain.jobs.waiting import WaitKind
@@ -295,7 +295,7 @@ class ChildCalls(RunCalls):
         specs: Callable[[int], ChildSpec],
         call: ChildrenCall,
     ) -> Course:
-        end_path = f"{path}:end"
+        end_path = f"{path}{MAP_END}"
         end: Value | Failure | None = yield Ask(lambda: self.run.end_of_wait(end_path))
         if end is None:
             joined: JoinedCall = yield from self._submit_all(path, call, specs)

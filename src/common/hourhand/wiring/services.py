@@ -520,7 +520,9 @@ class Wiring:
     def run_redrives(self) -> RunRedrives:
         from hourhand.services.durable.redrives import RunRedrives
 
-        return RunRedrives(self._durable_runs, self.operations, self.adapters.handlers)
+        return RunRedrives(
+            self._durable_runs, self.operations, self.adapters.handlers, self.contents
+        )
 
     def run_timeout(self, handler: str) -> timedelta | None:
         """Return how long a run of a handler may take; ``None`` if it is not durable."""

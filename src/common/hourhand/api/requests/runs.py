@@ -113,6 +113,10 @@ class RedriveInput(BaseModel):
 
 
 class ChildrenRequest(PageRequest):
-    """The query of the listing of a run's children; ``status``: only those in this state."""
+    """The query of the listing of a run's children.
+
+    ``status``: only those in this state. ``path``: only those of this call.
+    """
 
     status: StatusName | None = None
+    path: RunPath | None = None

@@ -98,7 +98,7 @@ def list_children(services: Services, request: Request, job_id: str) -> Answer:
     limit = query.limit
     while True:
         page = services.child_views.page(
-            known_id, status=query.status, limit=limit, cursor=query.cursor
+            known_id, status=query.status, path=query.path, limit=limit, cursor=query.cursor
         )
         answer = Answer.of(child_page(page, services.queries.summary, request.tenant))
         if answer.size_bytes <= MAX_ANSWER_BYTES or limit == 1:

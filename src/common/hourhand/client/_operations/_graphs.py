@@ -19,11 +19,11 @@ from hourhand.client._operations._asking import (
 )
 from hourhand.client._steps import Operation, Request, Session, Stream
 from hourhand.client._submissions import Submission, submission_of
+from hourhand.domain.graphs.definition import GraphDefinition
 from hourhand.domain.jobs.job import StatusChoice
-from hourhand.handlers import Graph as HandlerGraph
 
 if TYPE_CHECKING:
-    from hourhand.domain.graphs.definition import GraphDefinition
+    from hourhand import Graph as GraphInCode
 
 MAX_MEMBERS = 100_000
 """Jobs of a batch, as the API allows."""
@@ -34,7 +34,7 @@ Member = Submission | Mapping[str, Any]
 
 def submit_graph(
     session: Session,
-    definition: GraphDefinition | HandlerGraph | Mapping[str, Any],
+    definition: GraphInCode | GraphDefinition | Mapping[str, Any],
     *,
     id: str | None = None,  # noqa: A002 (the name of the field)
 ) -> Operation[Graph]:
@@ -44,9 +44,7 @@ def submit_graph(
     ``id``: the same one with the same graph returns the graph that exists. Raises `Invalid` naming
     the wrong fields, and `Conflict` if the id was used with another graph.
     """
-    if isinstance(definition, HandlerGraph):
-        definition = definition.definition()
-    fields = dict(definition if isinstance(definition, Mapping) else definition.as_json())
+    fields = dict(_fields_of(definition))
     fields["id"] = id or fields.get("id") or session.new_job_id()
     return (yield from ask_for(Graph, session, _post(target("graphs"), fields, "nodes")))
 
@@ -158,6 +156,15 @@ def children(
     yield from pages(
         session, Child, listing, "children", page_size=page_size, limit=limit, query=query
     )
+
+
+def _fields_of(
+    definition: GraphInCode | GraphDefinition | Mapping[str, Any],
+) -> Mapping[str, Any]:
+    if isinstance(definition, Mapping):
+        return definition
+    made = definition if isinstance(definition, GraphDefinition) else definition.definition()
+    return made.as_json()
 
 
 def _post(at: str, fields: Mapping[str, Any], field: str) -> Request:

@@ -15,6 +15,9 @@ PATH = re.compile(r"[A-Za-z0-9_./:-]{1,200}")
 
 SIGNAL_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 
+MAP_END = ":end"
+"""What follows the path of a map in the path of the record that says how it ended early."""
+
 
 def name_problem(name: object) -> str | None:
     """Return why a text cannot be the name of a call; ``None`` if it can."""

@@ -49,10 +49,17 @@ class ChildViews:
     handlers: HandlerDirectory
 
     def page(
-        self, job_id: str, *, status: JobStatus | None, limit: int, cursor: str | None
+        self,
+        job_id: str,
+        *,
+        status: JobStatus | None,
+        path: str | None,
+        limit: int,
+        cursor: str | None,
     ) -> ChildPage:
-        """Return a page of the children of a run; ``status``: only those in this state.
+        """Return a page of the children of a run.
 
+        ``status``: only those in this state. ``path``: only those of this call, also in the counts.
         A page may be short or empty; only an absent ``next_cursor`` ends the listing. Raises
         `NotFound`, `NotDurable`, `InvalidInput` for a cursor of another listing, `Unavailable`.
         """
@@ -64,9 +71,10 @@ class ChildViews:
             records = self.runs.read(job)
         except RunEnds as ends:
             raise WrongState(ends.error.message) from None
-        calls = [record.joined for record in sorted(records, key=lambda one: one.order)]
+        ordered = sorted(records, key=lambda one: one.order)
+        calls = [record.joined for record in ordered if path in {None, record.path}]
         joined = [call for call in calls if call is not None]
-        listing = content_hash("children", job_id, status or "")
+        listing = content_hash("children", job_id, status or "", path or "")
         start = 0 if cursor is None else max(int(unseal(cursor, listing, (int,))[0]), 0)
         places = _places(job, joined, status)
         found: list[ChildView] = []

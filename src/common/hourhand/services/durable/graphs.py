@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +14,6 @@ from hourhand.domain.durable.joins import JoinedCall
 from hourhand.domain.durable.records import Journal, Record, RecordKind
 from hourhand.domain.errors import InvalidInput, NotFound, WrongState
 from hourhand.domain.graphs.definition import GraphDefinition, Node
-from hourhand.domain.graphs.parsing import parse_graph
 from hourhand.domain.graphs.rules import Decision
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus
 from hourhand.domain.jobs.parents import child_id
@@ -23,7 +21,7 @@ from hourhand.domain.times import from_ms
 from hourhand.ports.handler_directory import BUILT_IN_HANDLERS
 from hourhand.services.durable.children import READ_TOGETHER
 from hourhand.services.durable.members import MemberChecks, members_of_graph
-from hourhand.services.durable.recorded_graphs import recorded_graph
+from hourhand.services.durable.recorded_graphs import graph_of
 from hourhand.services.durable.redrives import RedrivePlan, RunRedrives
 from hourhand.services.durable.runs import DurableRuns
 from hourhand.services.jobs.payload_store import PayloadStore
@@ -150,17 +148,10 @@ class GraphService:
             records = self.runs.read(job)
         except RunEnds as ends:
             raise WrongState(ends.error.message) from None
-        definition = recorded_graph(self.runs, job, records) or self._submitted(job)
+        definition = graph_of(self.runs, self.contents, job, records)
         if definition is None:
             raise NotFound(f"Job {job.id} is no graph, or it is one that has not begun.")
         return definition, records
-
-    def _submitted(self, job: Job) -> GraphDefinition | None:
-        """Return the definition that was submitted, of a graph that has not begun."""
-        if job.handler != GRAPH:
-            return None
-        text = self.contents.read(job.id, job.payload)
-        return None if text is None else parse_graph(json.loads(text))
 
     def _jobs_of(
         self, graph: Job, definition: GraphDefinition, joined: Mapping[str, JoinedCall]

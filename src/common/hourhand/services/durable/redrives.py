@@ -15,10 +15,11 @@ from hourhand.domain.errors import Compensated, FieldError, InvalidInput, NotFou
 from hourhand.domain.graphs.decisions import downstream
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.ports.handler_directory import HandlerDirectory
-from hourhand.services.durable.recorded_graphs import recorded_graph
+from hourhand.services.durable.recorded_graphs import graph_of
 from hourhand.services.durable.runs import DurableRuns
 from hourhand.services.durable.signals import require_durable, scope_at
 from hourhand.services.jobs.operations import OperationsService
+from hourhand.services.jobs.payload_store import PayloadStore
 
 MAX_RESETS = 1_000
 """Paths that a reset record names, those of earlier redrives included."""
@@ -40,6 +41,7 @@ class RunRedrives:
     runs: DurableRuns
     operations: OperationsService
     handlers: HandlerDirectory
+    contents: PayloadStore
 
     def plan(self, job_id: str, paths: Sequence[str]) -> RedrivePlan:
         """Return what a redrive from these paths would run again; writes nothing.
@@ -124,7 +126,7 @@ class RunRedrives:
             records = self.runs.read(job)
         except RunEnds as ends:
             raise WrongState(ends.error.message) from None
-        graph = recorded_graph(self.runs, job, records)
+        graph = graph_of(self.runs, self.contents, job, records)
         if graph is not None:
             # Also nodes without a record: they were skipped, and may run now.
             reset = downstream(graph, paths)

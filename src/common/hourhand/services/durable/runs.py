@@ -80,13 +80,16 @@ class DurableRuns:
         if len(items) > MAX_RECORDS:
             raise RunEnds("JournalFull", f"The journal has more than {MAX_RECORDS:,} records.")
         created_ms = to_ms(job.created_at)
-        calls = joined_calls((i for i in items if i.key.kind is SideItemKind.JOIN), created_ms)
+        joined = joined_calls((i for i in items if i.key.kind is SideItemKind.JOIN), created_ms)
+        # A call that was reset has several under one path: the last one is in force. Members that
+        # requests added have no order, so the rounds come first.
+        calls = sorted(
+            (call.as_record() for call in joined), key=lambda record: (record.round, record.order)
+        )
         others = (i for i in items if i.key.kind not in _NO_RECORDS)
         return [
             *(record for record in map(record_of, others) if record.created_ms == created_ms),
-            # A call that was reset has several under one path: the last one is in force. Members
-            # that requests added have no order, so the rounds come first.
-            *sorted((call.as_record() for call in calls), key=lambda one: (one.round, one.order)),
+            *{call.path: call for call in calls}.values(),
         ]
 
     def resets(self, job: Job) -> dict[str, int]:

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from hourhand.domain.durable.calls import RunEnds
 from hourhand.domain.durable.joins import JoinedCall
+from hourhand.domain.durable.names import MAP_END
 from hourhand.domain.durable.records import (
     KIND_NAMES,
     SIGNAL,
@@ -98,7 +99,7 @@ class RunViews:
         job = self._require(job_id)
         now = self.runs.ports.clock.now()
         records = self._records(job)
-        steps = [_step(job, record, now) for record in records] + _awaited(job, records)
+        steps = _steps(job, records, now) + _awaited(job, records)
         summary = Counter(step.status for step in steps)
         start = _start(job_id, "steps", cursor)
         page = tuple(steps[start : start + limit])
@@ -133,9 +134,20 @@ class RunViews:
         return sorted(calls, key=lambda record: record.order)
 
 
-def _step(job: Job, record: Record, now: datetime) -> StepView:
-    if record.joined is not None:
-        return _children(job, record, record.joined)
+def _steps(job: Job, records: Sequence[Record], now: datetime) -> list[StepView]:
+    """Return the calls. The record of how a map ended is a part of the map, not a call."""
+    maps = {record.path for record in records if record.joined is not None}
+    ends = {record.path: record for record in records if record.path.endswith(MAP_END)}
+    return [
+        _step(record, now)
+        if record.joined is None
+        else _children(job, record, record.joined, ends.get(record.path + MAP_END))
+        for record in records
+        if record.path not in ends or record.path.removesuffix(MAP_END) not in maps
+    ]
+
+
+def _step(record: Record, now: datetime) -> StepView:
     status = _STATUSES[record.outcome]
     if sleeps(record) and (record.until_ms or 0) <= to_ms(now):
         status = "succeeded"
@@ -162,16 +174,22 @@ def _step(job: Job, record: Record, now: datetime) -> StepView:
     )
 
 
-def _children(run: Job, record: Record, joined: JoinedCall) -> StepView:
-    """Return a call that submitted children. It succeeded if no more failed than it tolerates."""
+def _children(run: Job, record: Record, joined: JoinedCall, end: Record | None) -> StepView:
+    """Return a call that submitted children. It succeeded if no more failed than it tolerates.
+
+    ``end``: of a map, how it ended before all of its children had.
+    """
     tolerate = joined.call.tolerate if joined.call.is_map else 0
     has_failed = tolerate is not None and joined.failed > tolerate
     waits = "failed" if has_failed else "waiting"
+    status = "succeeded" if joined.is_over and not has_failed else waits
     return StepView(
         path=record.path,
         kind="map" if joined.call.is_map else KIND_NAMES[record.kind],
-        status="succeeded" if joined.is_over and not has_failed else waits,
+        status=_STATUSES[end.outcome] if end else status,
         started_at=_time(record.began_ms),
+        finished_at=_time(end.ended_ms) if end else None,
+        error=end.error if end else None,
         result_text=joined.records[0].result_text,
         job_id=None if joined.call.is_map else child_id(run.id, run.segment, joined.key, 0),
         of={
@@ -195,7 +213,7 @@ def _awaited(job: Job, records: Sequence[Record]) -> list[StepView]:
 
 
 def _is_signal_wait(record: Record) -> bool:
-    return record.kind is RecordKind.WAIT and not sleeps(record)
+    return record.kind is RecordKind.WAIT and record.waits_for.startswith(SIGNAL)
 
 
 def _time(ms: int | None) -> datetime | None:

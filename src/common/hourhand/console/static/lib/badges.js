@@ -16,6 +16,9 @@ const TONES = {
   SNOOZED: "neutral",
   SUSPENDED: "neutral",
   RESTARTED: "neutral",
+  // Nodes of a graph that have no job.
+  WAITING: "neutral",
+  SKIPPED: "quiet",
 };
 
 const SHAPES = {
@@ -29,13 +32,20 @@ const SHAPES = {
   sand: "M4 2h8M4 14h8M5 2c0 3.5 6 8.5 6 12M11 2c0 3.5-6 8.5-6 12",
   question: "M5.5 6a2.5 2.5 0 1 1 3.6 2.2c-.8.4-1.1.8-1.1 1.6M8 12.7h.01",
   pause: "M5.5 3v10M10.5 3v10",
+  dots: "M3.5 8h.01M8 8h.01M12.5 8h.01",
+  skip: "M3.5 3.5L9 8l-5.5 4.5M12.2 3.5v9",
 };
 
 const SHAPE_OF = {
   PENDING: "clock", ENQUEUED: "queue", RUNNING: "play", RETRYING: "again", SUCCEEDED: "check",
   DEAD: "cross", CANCELLED: "slash", EXPIRED: "sand", FAILED: "cross", TIMED_OUT: "sand",
-  LOST: "question", SNOOZED: "clock", SUSPENDED: "pause", RESTARTED: "again",
+  LOST: "question", SNOOZED: "clock", SUSPENDED: "pause", RESTARTED: "again", WAITING: "dots", SKIPPED: "skip",
 };
+
+/** The shape of a state alone, for cells of a grid: what holds it says the state in words. */
+export function StatusMark({ status }) {
+  return html`<svg class="status-mark" viewBox="0 0 16 16" aria-hidden="true" focusable="false"><path d=${SHAPES[SHAPE_OF[status] ?? "clock"]} /></svg>`;
+}
 
 /** A badge of any kind. `tone`: good, bad, warning, active, neutral, quiet; `shape`: of SHAPES. */
 export function Badge({ tone = "neutral", shape, children, title }) {

@@ -1,5 +1,5 @@
 // All that views are built from, in one import.
-export { Badge, PriorityBadge, StatusBadge, statusTone, statusWord } from "./badges.js";
+export { Badge, PriorityBadge, StatusBadge, StatusMark, statusTone, statusWord } from "./badges.js";
 export { CopyButton } from "./copy.js";
 export { confirmAction, Dialog } from "./dialog.js";
 export { CheckField, Field, keptNote, noteBody, NoteField, SelectField, TextField } from "./forms.js";

@@ -12,11 +12,16 @@ export function useHandlers() {
   return useStore(handlersStore);
 }
 
+/** Return whether a handler is one that every worker has, of a graph, a batch or a compensation: the API does not list it. */
+export function isBuiltIn(name) {
+  return name.startsWith("hourhand.");
+}
+
 /** Return a handler by its name, with its payload's schema; null until it is read, and if there is none. */
 export function useHandler(name) {
   const [found, setFound] = useState(null);
   useEffect(() => {
-    if (!name) return undefined;
+    if (!name || isBuiltIn(name)) return undefined;
     const ending = new AbortController();
     get(["handlers", name], { signal: ending.signal }).then(setFound, () => {});
     return () => ending.abort();

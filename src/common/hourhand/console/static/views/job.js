@@ -17,13 +17,14 @@ import { Run, useIsRun } from "./job_run.js";
 import { Timeline } from "./job_timeline.js";
 import { KeptSlots, WaitBadge, WaitNotice } from "./job_wait.js";
 
-export const routes = [{ pattern: "/jobs/:id", view: JobPage, section: "jobs" }];
+/** A graph and a batch are jobs, too. */
+export const routes = ["/jobs/:id", "/graphs/:id", "/batches/:id"].map((pattern) => ({ pattern, view: JobPage, section: "jobs" }));
 
 const OPEN_MILLISECONDS = 1500;
 const ENDED_MILLISECONDS = 10_000;
 const ENDED = ["SUCCEEDED", "DEAD", "CANCELLED", "EXPIRED"];
 
-function JobPage({ id }) {
+function JobPage({ id, query }) {
   const [isOpen, setOpen] = useState(true);
   const load = async (signal) => {
     const [job, history] = await Promise.all([
@@ -43,7 +44,7 @@ function JobPage({ id }) {
   return html`<${Page} title=${visible(title)} heading=${html`<${Heading} job=${data?.job} />`} subtitle=${subtitle} actions=${actions}>
     <${ErrorState} error=${error} isInline onRetry=${refresh} />
     ${isLoading && !data && html`<${Loading} rows=${7} />`}
-    ${data && html`<${Whole} ...${data} />`}
+    ${data && html`<${Whole} ...${data} query=${query} onChanged=${refresh} />`}
   <//>`;
 }
 
@@ -65,8 +66,9 @@ function NoSuchJob({ id }) {
   <//>`;
 }
 
-function Whole({ job, history }) {
+function Whole({ job, history, query, onChanged }) {
   const isRun = useIsRun(job);
+  const facts = html`<${JobFacts} job=${job} />`;
   const hasProgress = job.progress && job.status !== "SUCCEEDED";
   return html`<p class="sr-only" role="status">${stateWords(job)}</p>
     <${WaitNotice} job=${job} events=${history.events} />
@@ -74,9 +76,8 @@ function Whole({ job, history }) {
     ${hasProgress && html`<${ProgressBar} progress=${job.progress} isRunning=${job.status === "RUNNING"} />`}
     ${job.error && html`<${Failure} error=${job.error} status=${job.status} />`}
     ${job.discarded_at && html`<${Discarded} job=${job} />`}
-    <${JobFacts} job=${job} />
-    ${isRun ? html`<${Run} key=${job.id} job=${job} isOpen=${!ENDED.includes(job.status)} />`
-      : html`<${Timeline} job=${job} events=${history.events} />`}
+    ${isRun ? html`<${Run} key=${job.id} job=${job} isOpen=${!ENDED.includes(job.status)} query=${query} onChanged=${onChanged}>${facts}<//>`
+      : html`${facts}<${Timeline} job=${job} events=${history.events} />`}
     <div class="job-columns">
       <${Content} title="Payload" value=${job.payload} isOmitted=${job.omitted?.includes("payload")} />
       <${Content} title="Result" value=${job.result} isOmitted=${job.omitted?.includes("result")}

@@ -4,6 +4,7 @@ import { request } from "../lib/api.js";
 import { Changes, Dialog, ErrorState, Icon, JsonEditor, SelectField, TextField, toast } from "../lib/components.js";
 import { pretty } from "../lib/exact_json.js";
 import { inputTime, instantOf } from "../lib/format.js";
+import { isBuiltIn } from "../lib/handlers.js";
 import { jsonFault } from "../lib/json_fault.js";
 import { useKey } from "../lib/keys.js";
 import { address, navigate } from "../lib/router.js";
@@ -18,11 +19,12 @@ export function JobActions({ job, onChanged }) {
   const mayCancel = isWaiting || (isRunning && !job.cancel_requested_at);
   const mayRedrive = REDRIVABLE.includes(job.status);
   const mayDiscard = job.status === "DEAD" && !job.discarded_at;
+  const mayResubmit = !isBuiltIn(job.handler);
   const resubmit = address(["submit"], { from: job.id });
   const ask = (verb) => async () => (await askAbout(verb, job)) && onChanged();
   useKey("c", "cancel this job", () => mayCancel && ask("cancel")());
   useKey("d", "redrive this job", () => mayRedrive && ask("redrive")());
-  useKey("e", "edit and resubmit this job", () => navigate(resubmit));
+  useKey("e", "edit and resubmit this job", () => mayResubmit && navigate(resubmit));
   const button = (icon, words, run, tone = "") => html`<button type="button" class=${`button ${tone}`} onClick=${run}>
     <${Icon} name=${icon} />${words}
   </button>`;
@@ -35,7 +37,7 @@ export function JobActions({ job, onChanged }) {
     ${mayDiscard && button("trash", "Discard …", ask("discard"))}
     ${isWaiting && button("play", "Run now …", ask("run-now"), "button-primary")}
     ${isWaiting && button("clock", "Change …", () => setChanging(true))}
-    <a class="button" href=${resubmit}><${Icon} name="edit" />Edit and resubmit</a>
+    ${mayResubmit && html`<a class="button" href=${resubmit}><${Icon} name="edit" />Edit and resubmit</a>`}
     ${mayCancel && button("close", "Cancel job …", ask("cancel"))}
   <//>
     ${isChanging && html`<${ChangeDialog} job=${job} onClose=${close} />`}`;

@@ -1,6 +1,6 @@
 // The times and policies of a job, as a list of terms.
 import { html } from "../lib/html.js";
-import { CopyButton, PriorityBadge, Time } from "../lib/components.js";
+import { CopyButton, JobId, PriorityBadge, Time } from "../lib/components.js";
 import { environmentStore } from "../lib/environment.js";
 import { count, duration, visible } from "../lib/format.js";
 import { address } from "../lib/router.js";
@@ -44,6 +44,7 @@ function timesOf(job) {
 
 function policiesOf(job) {
   return [
+    ["Parent", job.parent_id && html`<${JobId} id=${job.parent_id} />`],
     ["Attempt", job.attempt === 0 ? `none of ${count(job.retry.max_attempts)}${job.finished_at ? "" : " yet"}` : `${count(job.attempt)} of ${count(job.retry.max_attempts)}`],
     ["Wait before a retry", waitWords(job.retry)],
     ["Priority", html`<${PriorityBadge} priority=${job.priority} />`],

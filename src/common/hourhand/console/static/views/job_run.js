@@ -2,27 +2,36 @@
 import { html, useState } from "../lib/html.js";
 import { get, request } from "../lib/api.js";
 import {
-  Badge, Dialog, ErrorState, JsonEditor, JsonView, Loading, StatusBadge, statusTone, Time, toast,
+  Badge, Dialog, ErrorState, JobId, JsonEditor, JsonView, Loading, StatusBadge, statusTone, Time, toast,
 } from "../lib/components.js";
 import { count, counted, duration, visible } from "../lib/format.js";
-import { useHandler } from "../lib/handlers.js";
+import { isBuiltIn, useHandler } from "../lib/handlers.js";
 import { jsonFault } from "../lib/json_fault.js";
 import { useNow, usePolled, useReachable } from "../lib/live.js";
+import { Graph } from "./graph.js";
+import { Batch } from "./job_batch.js";
+import { childWords } from "./graph_words.js";
+import { Children, CountsBar } from "./job_children.js";
 import { Axis, Bar } from "./job_timeline.js";
 
 const STEPS_A_PAGE = 100;
 const OPEN_MILLISECONDS = 2000;
 const MOST_ATTEMPTS = 200;
-const OF_RUNS = ["time", "signal", "callback"];
+const OF_RUNS = ["time", "signal", "callback", "children"];
+/** The call in which a graph records its definition. */
+const DEFINITION = "graph:definition";
 
 /** Return whether a job is a durable run: what it waits for says so, or its handler. */
 export function useIsRun(job) {
   const handler = useHandler(job.handler);
-  return OF_RUNS.includes(job.waits_for?.kind) || (handler?.run_timeout_seconds ?? null) !== null;
+  return isBuiltIn(job.handler) || OF_RUNS.includes(job.waits_for?.kind) || (handler?.run_timeout_seconds ?? null) !== null;
 }
 
-/** Show the calls of a run. `isOpen`: it has not ended, so that its calls are read again. */
-export function Run({ job, isOpen }) {
+/**
+ * Show the calls of a run, below the graph or the batch that it is, and the facts, which are `children`. `isOpen`: it has not ended,
+ * so that its calls are read again.
+ */
+export function Run({ job, isOpen, query, onChanged, children }) {
   const [pages, setPages] = useState(1);
   const [signal, setSignal] = useState(null);
   const isReachable = useReachable();
@@ -34,7 +43,13 @@ export function Run({ job, isOpen }) {
     setSignal(null);
     if (isSent) refresh();
   };
-  return html`<section class="card run" aria-label="Steps">
+  const isBatch = job.handler === "hourhand.batch";
+  const isGraph = job.handler === "hourhand.graph" || data?.steps.some(({ path }) => path === DEFINITION);
+  return html`${isGraph && html`<${Graph} job=${job} isOpen=${isOpen} query=${query} onChanged=${onChanged} />`}
+    ${isBatch && html`<${Batch} job=${job} isOpen=${isOpen} />`}
+    ${children}
+    ${data && !isGraph && !isBatch && html`<${Children} job=${job} steps=${data.steps} isOpen=${isOpen} />`}
+  <section class="card run" aria-label="Steps">
     <div class="card-header"><h2>Steps</h2>
       <span class="muted small">${data && summaryWords(data.summary)}</span></div>
     <div class="card-body timeline">
@@ -86,10 +101,10 @@ function Call({ step, span, now, onSignal }) {
   return html`<li class="run-call">
     <details class="fold">
       <summary>
-        <span class="timeline-name"><bdi>${visible(path)}</bdi> <span class="muted">${kindWord(step)}</span></span>
+        <span class="timeline-name"><bdi>${visible(path)}</bdi> <span class="muted">${kindWord(step)}${step.of && !step.job_id ? ` ${count(step.of.succeeded)} of ${count(step.of.total)}` : ""}</span></span>
         <span class="timeline-track">${start && html`<${Bar} span=${span} start=${start} end=${end} tone=${toneOf(status)} />`}</span>
         <span class="run-status"><${CallBadge} status=${status} />
-          <span class="muted small">${start ? duration(end - start) : ""}</span></span>
+          <span class="muted small">${end > start ? duration(end - start) : ""}</span></span>
       </summary>
       <${Details} step=${step} />
     </details>
@@ -112,9 +127,11 @@ function Details({ step }) {
       ${!ended && until && html`Until <${Time} at=${until} form="both" />. `}
       ${attempts > 0 && `${counted(attempts, step.kind === "iterate" ? "save" : "try", step.kind === "iterate" ? "saves" : "tries")}. `}
       ${compensates && "Reversed if the run fails."}</p>
+    ${step.of && html`<p class="run-children"><span class="small">${childWords(step.of)}</span><${CountsBar} of=${step.of} />
+      ${step.job_id && html`<${JobId} id=${step.job_id} />`}</p>`}
     ${error && html`<p><code class="text-bad">${visible(error.type)}</code> <bdi>${visible(error.message)}</bdi></p>`}
     ${step.private && html`<p class="muted">The result is private.</p>`}
-    ${!step.private && !error && step.status === "succeeded" && html`<${JsonView} value=${result} label="the result" />`}
+    ${!step.private && !error && !(step.of && result === null) && step.status === "succeeded" && html`<${JsonView} value=${result} label="the result" />`}
   </div>`;
 }
 
@@ -161,14 +178,15 @@ function spanOf(invocations, steps, now) {
   return { start, end: Math.max(start + 1, ...ends) };
 }
 
-/** Return when a call ended; of one that goes on: now. A sleep that is over ended at its time. */
-function endOf({ finished_at: ended, until, status }, now) {
+/** Return when a call ended; of one that goes on: now. A sleep that is over ended at its time. When children ended is not recorded. */
+function endOf({ started_at: begun, finished_at: ended, until, status, of }, now) {
   if (ended) return Date.parse(ended);
+  if (of && status !== "waiting") return Date.parse(begun);
   return status === "succeeded" && until ? Math.min(Date.parse(until), now) : now;
 }
 
-function kindWord({ kind, signal }) {
-  if (kind === "wait") return signal ? "signal" : "sleep";
+function kindWord({ kind, signal, until }) {
+  if (kind === "wait") return signal ? "signal" : until ? "sleep" : "children";
   return kind === "step" ? "" : kind;
 }
 

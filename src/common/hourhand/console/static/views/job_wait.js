@@ -12,7 +12,7 @@ import { isWholeKey } from "./limit_words.js";
 const RATE_REASON = /^the rate of .+ is reached$/;
 
 /** What a durable run waits for, by the kind of its wait. */
-const RUN_WORDS = { time: "the end of a sleep or of a retry's delay", signal: "a signal", callback: "a callback" };
+const RUN_WORDS = { time: "the end of a sleep or of a retry's delay", signal: "a signal", callback: "a callback", children: "its children" };
 
 /** Return what a job waits for: "pause", "limit", "schedule", "rate", "run" (a call of a durable run), "other" (a kind of wait that the console does not know), or null. */
 export function waitOf({ handler, waits_for: waits, reserved_start: start }) {
@@ -72,7 +72,7 @@ function Sentence({ job, wait }) {
     return html`This job waits for a slot of its schedule${job.schedule_id && html` <a href=${address(["schedules", job.schedule_id])}><bdi>${visible(job.schedule_id)}</bdi></a>`}${from}.${running}`;
   }
   if (wait === "run") {
-    const what = name ? html`${RUN_WORDS[kind]}, <bdi class="mono">${visible(name)}</bdi>` : "several calls";
+    const what = name ? html`${RUN_WORDS[kind]}, <bdi class="mono">${visible(name)}</bdi>` : kind === "children" ? RUN_WORDS[kind] : "several calls";
     return html`This run waits for ${what}${from}. It has no worker and no message meanwhile.`;
   }
   if (wait === "other") return html`This job waits for: ${visible(kind)}${from}.`;

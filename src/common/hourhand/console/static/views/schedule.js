@@ -14,13 +14,14 @@ import { BackfillDialog, BackfillsUnderWay } from "./schedule_backfill.js";
 import { FireCalendar } from "./schedule_calendar.js";
 import { definitionOf } from "./schedule_definition.js";
 import { mayChange } from "./schedule_leaving.js";
+import { Grid } from "./schedule_grid.js";
 import { Occurrences } from "./schedule_occurrences.js";
 import { misfireWords, originWords, overlapWords, Rule, ScheduleBadge, ZonedTime } from "./schedule_words.js";
 
 export const routes = [{ pattern: "/schedules/:id", view: ScheduleView, section: "schedules" }];
 
 const REFRESH_MILLISECONDS = 5000;
-const TABS = [["", "Occurrences"], ["calendar", "Calendar"], ["definition", "Definition"]];
+const TABS = [["", "Occurrences"], ["grid", "Grid"], ["calendar", "Calendar"], ["definition", "Definition"]];
 
 function ScheduleView({ id, query }) {
   const [asked, setAsked] = useState(0);
@@ -127,6 +128,7 @@ function Tabs({ id, current }) {
 
 function Part({ schedule, query, asked }) {
   const tab = query.get("tab") ?? "";
+  if (tab === "grid") return html`<${Grid} schedule=${schedule} query=${query} asked=${asked} />`;
   if (tab === "calendar") return html`<${FireCalendar} schedule=${schedule} query=${query} />`;
   if (tab === "definition") return html`<${Definition} schedule=${schedule} />`;
   return html`<${Occurrences} schedule=${schedule} cursor=${query.get("cursor")} asked=${asked} />`;

@@ -116,6 +116,11 @@ export function shortTimeInZone(iso, timezone) {
   return formatIn(timezone, format).format(new Date(iso));
 }
 
+/** Return a time in a zone in few characters, for the columns of a grid: "21 Nov, 09:00". */
+export function columnTime(iso, timezone) {
+  return formatIn(timezone, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" }).format(new Date(iso));
+}
+
 /** Return a time in UTC, its milliseconds left out where there are none. */
 export function shortUtc(iso) {
   return utc(iso).replace(/\.000 UTC$/, " UTC");

@@ -1,0 +1,1 @@
+"""The benchmarks of child jobs, batches and graphs."""
