@@ -24,7 +24,7 @@ from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.jobs.payload_store import object_keys
 from hourhand.settings import Settings
 from hourhand.wiring.adapters import Adapters
-from hourhand.wiring.functions import wire_scheduler, wire_worker
+from hourhand.wiring.functions import wire_api, wire_scheduler, wire_worker
 from proof.explorer.effects import HANDLER, JOBS, QUEUES, SIDE_ITEMS, true_time
 from proof.explorer.machine import Machine
 from proof.explorer.process import hand_back
@@ -139,11 +139,14 @@ class _Run:
         )
         self.scheduler = wire_scheduler(settings, self._adapters("scheduler", FIRST_NUMBER))
         self.worker = wire_worker(settings, self._adapters("worker", FIRST_NUMBER + 1))
+        self.api = wire_api(settings, self._adapters("api", FIRST_NUMBER + 2))
         self.runner = RecordedRunner(
             next(iter(scenario.handlers.values())), self.ports["jobs"], self.clock, self.runs
         )
 
     def judge(self) -> Iterator[str]:
+        if self.scenario.repeats is not None:
+            self.scenario.repeats(self.api)
         for minute in range(self.scenario.settle_ticks):
             if self._is_quiet():
                 break

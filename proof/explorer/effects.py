@@ -13,6 +13,7 @@ from hourhand.ports.job_store import IndexPage
 from hourhand.settings import DispatchMode
 from hourhand.testing import READS
 from proof.explorer.rules import Bounds, Writer, judge_jobs, judge_write
+from proof.explorer.rules_of_graphs import judge_batches, judge_decisions
 from proof.explorer.rules_of_leaders import APART, judge_leases, judge_watermark
 from proof.explorer.rules_of_limits import judge_rates, judge_slots, judge_unique
 from proof.explorer.rules_of_records import judge_keys, judge_texts
@@ -184,7 +185,8 @@ class Effects:
             return [told for pair in changed for told in judge_changes(*pair, now)]
         if port == SIDE_ITEMS:
             old, new = (self.value(SIDE_ITEMS, number)[0] for number in (part, after))
-            return [*judge_slots(old, new, self._scenario.largest_limit), *judge_runs(old, new)]
+            told = [*judge_runs(old, new), *judge_decisions(old, new)]
+            return [*told, *judge_slots(old, new, self._scenario.largest_limit)]
         if port == CONTROL:
             return self._judge_control(call, part, after, now_ms, writer)
         return self._judge_jobs(call, part, after, now_ms, writer) if port == JOBS else []
@@ -219,6 +221,7 @@ class Effects:
         told += judge_rates(self.jobs(after), self._scenario.declared)
         told += judge_unique(self.jobs(after), self._scenario.key, now)
         told += judge_family(before_by_id, after_by_id)
+        told += judge_batches(before_by_id, after_by_id)
         for job_id in before_by_id.keys() | after_by_id.keys():
             before, new = before_by_id.get(job_id), after_by_id.get(job_id)
             if before != new:

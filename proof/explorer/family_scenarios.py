@@ -28,7 +28,9 @@ LATE = 1_200
 """The seconds after which a child starts that is to be cancelled before."""
 
 
-def _families(handler: Callable[[RunContext], Any]) -> dict[str, Behaviour]:
+def families(handler: Callable[[RunContext], Any]) -> dict[str, Behaviour]:
+    """Return what workers do with runs of the handler, and with their children."""
+
     def behave(job: Job, pulse: Pulse) -> Finished:
         if job.handler == CHILD:
             return _child(job)
@@ -51,7 +53,7 @@ def _delivered(handler: Callable[[RunContext], Any], times: int) -> Callable[[Wo
 
     def arrange(world: World) -> None:
         for _ in range(times):
-            world.deliver(_families(handler)["run"])
+            world.deliver(families(handler)["run"])
 
     return arrange
 
@@ -129,7 +131,7 @@ FAMILY = Scenario(
     arrange=submitted(),
     deliveries=3,
     workers=2,
-    handlers=_families(_waits_for_one),
+    handlers=families(_waits_for_one),
     is_durable=True,
     others=(CHILD,),
     limits=QUIET,
@@ -156,7 +158,7 @@ CHILD_LATE_PUT = replace(
     about="a worker that lost its run submits a child after another has ended the run",
     arrange=submitted(retry={"max_attempts": 1}),
     deliveries=3,
-    handlers=_families(_returns_at_once),
+    handlers=families(_returns_at_once),
     limits=Limits(crashes=0, expiries=1, duplicates=1, only_leases=True),
 )
 
@@ -167,7 +169,7 @@ FAN_IN_3 = replace(
     arrange=after(submitted(), _delivered(_maps_three, 1)),
     workers=2,
     deliveries=3,
-    handlers=_families(_maps_three),
+    handlers=families(_maps_three),
 )
 
 FAN_IN_SHARDS = replace(
@@ -184,7 +186,7 @@ FAN_IN_CRASH = replace(
     arrange=after(submitted(), _delivered(_maps_a_failure, 1)),
     deliveries=2,
     workers=1,
-    handlers=_families(_maps_a_failure),
+    handlers=families(_maps_a_failure),
     chunk=1,
     limits=CRASH,
 )
@@ -196,7 +198,7 @@ FAN_IN_ROUNDS = replace(
     arrange=after(submitted(), _delivered(_maps_a_failure, 3)),
     operations=(redrives(), redrives_child(1)),
     deliveries=2,
-    handlers=_families(_maps_a_failure),
+    handlers=families(_maps_a_failure),
 )
 
 FAN_IN_ROUNDS_CRASH = replace(
@@ -230,7 +232,7 @@ WINDOW = replace(
     about="a map of which two children exist at a time",
     arrange=after(submitted(), _delivered(_maps_in_a_window, 1)),
     deliveries=4,
-    handlers=_families(_maps_in_a_window),
+    handlers=families(_maps_in_a_window),
 )
 
 ANY = replace(
@@ -239,7 +241,7 @@ ANY = replace(
     about="the first success of two children, which cancels the other",
     arrange=after(submitted(), _delivered(_takes_any, 2)),
     deliveries=2,
-    handlers=_families(_takes_any),
+    handlers=families(_takes_any),
     limits=CRASH,
 )
 
@@ -250,7 +252,7 @@ CANCEL_TREE = replace(
     arrange=after(submitted(), _delivered(_tree, 1)),
     operations=(operates("canceller", "cancel"),),
     deliveries=1,
-    handlers=_families(_tree),
+    handlers=families(_tree),
     limits=CRASH,
 )
 
@@ -259,7 +261,7 @@ RUN_DIES = replace(
     name="dying-parent",
     about="a run that fails while its child starts",
     deliveries=2,
-    handlers=_families(_fails_beside_a_child),
+    handlers=families(_fails_beside_a_child),
     limits=CRASH,
 )
 
@@ -271,7 +273,7 @@ REDRIVE_PART = replace(
     operations=(redrives_from("all"),),
     deliveries=2,
     workers=1,
-    handlers=_families(_maps_a_failure),
+    handlers=families(_maps_a_failure),
     limits=CRASH,
 )
 

@@ -21,6 +21,7 @@ from tests.world.runs import Behaviour, succeed
 from tests.world.world import World
 
 if TYPE_CHECKING:
+    from hourhand.api.routing import Services
     from proof.explorer.process import ScriptedProcess
 
 SECOND = timedelta(seconds=1)
@@ -97,7 +98,7 @@ class Scenario:
     ``unique``, ``debounce``: which of its jobs are one; ``is_durable``: its jobs are durable runs;
     ``acknowledged``: the submissions that were acknowledged before it all begins. ``offsets``:
     instants around the end of a lease at which time may stop. ``chunk``: the children of a join
-    record.
+    record. ``repeats``: what callers do again once all faults are over.
     """
 
     name: str
@@ -134,6 +135,7 @@ class Scenario:
     offsets: tuple[timedelta, ...] = (TIMINGS.clock_margin + timedelta(milliseconds=1),)
     instants: tuple[timedelta, ...] = ()
     chunk: int = CHUNK
+    repeats: Callable[[Services], object] | None = None
     limits: Limits = field(default_factory=Limits)
 
     @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from proof.explorer.economy_scenarios import ECONOMICAL
 from proof.explorer.family_scenarios import FAMILIES
+from proof.explorer.graph_scenarios import GRAPHS
 from proof.explorer.job_scenarios import JOBS
 from proof.explorer.leader_scenarios import LED
 from proof.explorer.other_scenarios import OTHERS
@@ -21,7 +22,7 @@ from proof.explorer.waiter_scenarios import WAITERS
 
 _ALL = (
     *(*JOBS, *RECORDED, *SHARDED, *LED, *TICKED, *ECONOMICAL, *SOON),
-    *(*PAUSED, *OTHERS, *SCHEDULED, *SLOTS, *WAITERS, *RATES, *KEYED, *DURABLE, *FAMILIES),
+    *(*PAUSED, *OTHERS, *SCHEDULED, *SLOTS, *WAITERS, *RATES, *KEYED, *DURABLE, *FAMILIES, *GRAPHS),
 )
 
 ALL = {each.name: each for each in _ALL}

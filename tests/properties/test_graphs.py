@@ -68,8 +68,15 @@ AT_THE_END: Mapping[str, Callable[[int, int, int, int, int], str]] = {
 }
 
 
-def run_in_one_thread(nodes: list[Drawn]) -> tuple[dict[str, str], str]:
-    """Return whether each node runs (R, K or U), and how the graph ends."""
+def run_in_one_thread(
+    nodes: list[Drawn], ran: Mapping[str, bool] | None = None
+) -> tuple[dict[str, str], str]:
+    """Return whether each node runs (R, K or U), and how the graph ends.
+
+    ``ran``: of a later round, the nodes that ran before and are not reset, and which of them
+    succeeded. These do not run again.
+    """
+    ran = ran or {}
     decisions: dict[str, str] = {}
     outcomes: dict[str, str] = {}
     on_failure = {node.name: node.on_failure for node in nodes}
@@ -84,12 +91,13 @@ def run_in_one_thread(nodes: list[Drawn]) -> tuple[dict[str, str], str]:
             elif on_failure[name] == "continue":
                 continues = True
         s, f, k, u = (counted.count(one) for one in "SFKU")
-        if continues or not node.before:
+        if continues or not node.before or node.name in ran:
             decision = "R"
         else:
             decision = AT_THE_END[node.rule](s, f, k, u, len(counted))
         decisions[node.name] = decision
-        outcomes[node.name] = ("F" if node.fails else "S") if decision == "R" else decision
+        ends_well = ran.get(node.name) or not node.fails
+        outcomes[node.name] = ("S" if ends_well else "F") if decision == "R" else decision
     is_dead = any(outcomes[node.name] in "FU" and node.on_failure == "fail" for node in nodes)
     return decisions, "DEAD" if is_dead else "SUCCEEDED"
 
