@@ -116,6 +116,18 @@ class Seeds:
         self._cloud.ask("PUT", f"/schedules/{schedule_id}", body)
         return schedule_id
 
+    def dead_graph(self) -> str:
+        """Return the id of a graph that is DEAD: its second node failed."""
+        nodes = {
+            "extract": {"handler": "load-table"},
+            "clean": {"handler": "charge-card", "after": ["extract"]},
+            "images": {"map": {"over": [1, 2, 3], "handler": "resize-image"}},
+            "load": {"handler": "load-table", "after": ["clean", "images"]},
+        }
+        graph_id = str(self._cloud.ask("POST", "/graphs", {"nodes": nodes})["id"])
+        self._cloud.reach(graph_id, "DEAD")
+        return graph_id
+
     def calendar(self, name: str, *exclude: Any) -> str:
         """Put a calendar of excluded dates, ranges and expressions, and return its name."""
         self._cloud.ask("PUT", f"/calendars/{name}", {"exclude": list(exclude) or ["2027-01-01"]})

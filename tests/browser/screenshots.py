@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.browser.harness import Cloud, guarded_page, running_chromium
 from tests.browser.harness_seed import Seeds
@@ -76,11 +76,37 @@ def main() -> None:
             take(page, f"/console/jobs/{dead}", "job")
             calendar = "?tab=calendar&month=2027-03&day=2027-03-28"
             take(page, f"/console/schedules/nightly-report{calendar}", "schedules")
+            take(page, f"/console/graphs/{graph(cloud)}", "graph")
             limits(cloud)
             take(page, "/console/limits", "limits")
         cloud.ask("POST", f"/jobs/{running}/cancel")
     finally:
         cloud.stop()
+
+
+def graph(cloud: Cloud) -> str:
+    """Return the id of a graph that failed in the middle."""
+    after: dict[str, list[str]] = {
+        "extract-orders": [],
+        "extract-customers": [],
+        "extract-images": [],
+        "clean-orders": ["extract-orders"],
+        "clean-customers": ["extract-customers"],
+        "join": ["clean-orders", "clean-customers"],
+        "load": ["join", "resize"],
+        "cleanup": ["load", "extract-orders"],
+        "report": ["load"],
+    }
+    nodes: dict[str, Any] = {
+        name: {"handler": "load-table", "after": before} for name, before in after.items()
+    }
+    nodes["join"]["payload"] = {"needs": "prices.csv"}
+    nodes["cleanup"]["when"] = "all_done"
+    images = {"over": list(range(300)), "handler": "resize-image"}
+    nodes["resize"] = {"map": images, "after": ["extract-images"]}
+    graph_id = str(cloud.ask("POST", "/graphs", {"nodes": nodes})["id"])
+    cloud.reach(graph_id, "DEAD")
+    return graph_id
 
 
 def limits(cloud: Cloud) -> None:

@@ -49,7 +49,20 @@ def views(seeds: Seeds, cloud: Cloud) -> dict[str, str]:
     cloud.ask("PUT", "/limits/sync-account.1", {"max": 0, "overrides": {"acme": 4, "globex": 0}})
     cloud.ask("POST", "/handlers/send-invoice/pause", {"note": "wrong totals"})
     held = cloud.submit("send-invoice", {"customer": "ada", "cents": 5})
+    graph = seeds.dead_graph()
+    run = cloud.submit("resize-all", {"images": [1, "broken"], "tolerate": 1})
+    batch = cloud.ask("POST", "/batches", {"jobs": [{"handler": "greet"}, {"handler": "greet"}]})
+    seeds.schedule("tables", "rate(30 days)", handler="nightly-tables")
+    occurrence = cloud.ask("POST", "/schedules/tables/trigger")["id"]
+    cloud.reach(occurrence, "DEAD")
+    for ended in (run, batch["id"]):
+        cloud.reach(ended, "SUCCEEDED")
     return {
+        "graph": f"/console/graphs/{graph}",
+        "nodes of a graph": f"/console/graphs/{graph}?nodes=list&node=load",
+        "run with children": f"/console/jobs/{run}",
+        "batch": f"/console/batches/{batch['id']}",
+        "grid": f"/console/schedules/tables?tab=grid&run={occurrence}&node=clean",
         "overview": "/console/",
         "jobs": "/console/jobs",
         "job": f"/console/jobs/{dead}",

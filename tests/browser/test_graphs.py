@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -271,7 +272,7 @@ def test_no_two_nodes_are_drawn_over_each_other_and_all_within_the_drawing(page:
             columns.setdefault(x, []).append(y)
         for heights in columns.values():
             ordered = sorted(heights)
-            gaps = [b - a for a, b in zip(ordered, ordered[1:], strict=False)]
+            gaps = [b - a for a, b in itertools.pairwise(ordered)]
             assert all(gap >= 54 for gap in gaps)
 
 
