@@ -72,6 +72,35 @@ def test_a_failed_step_shows_its_error_and_a_private_result_is_not_shown(
     assert "4111" not in steps.inner_text()
 
 
+def test_a_run_is_redriven_from_a_step_after_a_preview(page: Page, cloud: Cloud) -> None:
+    job_id = waiting_run(cloud)
+    steps = steps_of(page, job_id)
+    assert steps.get_by_role("button", name="Redrive from here …").count() == 0
+    approve(page, "1")
+    cloud.reach(job_id, "SUCCEEDED")
+    steps.get_by_text("4 succeeded").wait_for()
+    steps.locator("summary").filter(has_text="ship").click()
+    steps.get_by_role("button", name="Redrive from here …").click()
+    dialog = page.get_by_role("dialog", name="Redrive the run from ship?")
+    dialog.get_by_text("1 call will run again").wait_for()
+    dialog.get_by_text("3 calls keep their results").wait_for()
+    began = next(s["started_at"] for s in calls_of(cloud, job_id) if s["path"] == "ship")
+    dialog.get_by_role("button", name="Redrive 1 call").click()
+    dialog.wait_for(state="detached")
+
+    def ran_again() -> bool | None:
+        ship = next((s for s in calls_of(cloud, job_id) if s["path"] == "ship"), None)
+        return (ship is not None and ship["started_at"] > began) or None
+
+    cloud.wait(ran_again)
+    cloud.reach(job_id, "SUCCEEDED")
+
+
+def calls_of(cloud: Cloud, job_id: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = cloud.ask("GET", f"/jobs/{job_id}/steps")["steps"]
+    return found
+
+
 def test_the_page_of_another_job_has_no_steps(page: Page, cloud: Cloud) -> None:
     job_id = cloud.submit("greet", {})
     cloud.reach(job_id, "SUCCEEDED")

@@ -18,12 +18,13 @@ import httpx
 import pytest
 import typer.main
 
-from hourhand.api.app import create_app
+from hourhand.api.app import App, create_app
 from hourhand.cli.connection import Connection
 from hourhand.cli.main import main
 from hourhand.cli.session import Session
 from hourhand.client import Client
 from hourhand.domain.jobs.job import ErrorInfo, Outcome
+from hourhand.ports.clock import Clock
 from hourhand.ports.handler_runner import Finished
 from tests.functions.api_client import ApiClient
 from tests.world.runs import Behaviour, succeed
@@ -106,23 +107,34 @@ class Shell:
     api: ApiClient = field(init=False)
     requests: list[httpx.Request] = field(default_factory=list)
 
+    @classmethod
+    def over(cls, app: App, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Shell:
+        """Return a shell over an app in place of a world."""
+        shell = cls.__new__(cls)
+        shell.monkeypatch, shell.requests, shell.api = monkeypatch, [], ApiClient(app)
+        shell._begin(clock)
+        return shell
+
     def __post_init__(self) -> None:
         self.clock = WorldClock(self.world)
         self.api = ApiClient(create_app(self.world.api))
+        self._begin(self.clock)
+
+    def _begin(self, clock: Clock) -> None:
         self.answer = self.answer_as_api
         self._lock = threading.Lock()
         self.monkeypatch.setattr(
-            "hourhand.cli.verbs.Session", functools.partial(Session, clock=self.clock)
+            "hourhand.cli.verbs.Session", functools.partial(Session, clock=clock)
         )
-        self.monkeypatch.setattr(Connection, "open", lambda _: self._open())
+        self.monkeypatch.setattr(Connection, "open", lambda _: self._open(clock))
         for name, value in {"COLUMNS": "100", "LINES": "30", "TERM": "xterm"}.items():
             self.monkeypatch.setenv(name, value)
         for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
             self.monkeypatch.delenv(name, raising=False)
 
-    def _open(self) -> Client:
+    def _open(self, clock: Clock) -> Client:
         transport = httpx.MockTransport(self._answer_one)
-        return Client(ENDPOINT, auth="none", transport=transport, clock=self.clock)
+        return Client(ENDPOINT, auth="none", transport=transport, clock=clock)
 
     def _answer_one(self, request: httpx.Request) -> httpx.Response:
         with self._lock:

@@ -19,8 +19,10 @@ from hourhand.handlers import Registry
 from tests.functions.test_client_api import Api
 from tests.world.world import World
 
-PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "client.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.M | re.S)
+FOLDER = Path(__file__).parents[2] / "docs" / "reference"
+PAGE = (FOLDER / "client.md").read_text(encoding="utf-8")
+FLOWS = (FOLDER / "graphs-and-batches.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE + FLOWS, flags=re.M | re.S)
 
 
 class WorkingClock:

@@ -34,12 +34,22 @@ def durable_world(**options: Any) -> World:
     return World(handlers=(DURABLE,), **options)
 
 
+def inline_payload(job: Job) -> str:
+    """Return a payload that is in the job's own item."""
+    return job.payload.text or "null"
+
+
 def durable(
-    function: Callable[[Any], Any], clock: Clock, *, run_timeout_seconds: int | None = WEEK
+    function: Callable[[Any], Any],
+    clock: Clock,
+    *,
+    run_timeout_seconds: int | None = WEEK,
+    payload_of: Callable[[Job], str] = inline_payload,
 ) -> Behaviour:
     """Return what a worker does whose durable handler is ``function``; it takes the context.
 
     Without ``run_timeout_seconds`` the handler is not durable, and reverses runs at most.
+    ``payload_of``: reads a payload that may not be in the job's own item.
     """
     registered = Registry().add("greet", function, run_timeout_seconds=run_timeout_seconds)
 
@@ -56,7 +66,7 @@ def durable(
         opened = run_context(context, handler, pulse)
         if isinstance(opened, Finished):
             return opened
-        return finished_call(_call(handler, opened, job.payload.text or "null"), opened, None)
+        return finished_call(_call(handler, opened, payload_of(job)), opened, None)
 
     return behave
 

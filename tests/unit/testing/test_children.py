@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -145,6 +146,38 @@ def test_a_map_fails_beyond_what_it_tolerates(jobs: FakeHourhand) -> None:
     ]
     assert result(jobs, started(jobs, run, 1)).startswith("all: 2 of 9 children of double failed")
     assert result(jobs, started(jobs, run, 0.3)) is not None
+
+
+def test_the_steps_of_a_run_show_how_a_map_and_a_gather_ended(jobs: FakeHourhand) -> None:
+    FAILING.update({3, 5})
+
+    def run(ctx: RunContext, _payload: Any) -> None:
+        with suppress(MapFailed):
+            ctx.map("all", range(9), "double", tolerate=1)
+        with suppress(ChildFailed):
+            ctx.gather(ctx.submit("double", 5, name="one"), ctx.submit("double", 1, name="two"))
+
+    steps = {step.path: step for step in jobs.client.runs.steps(started(jobs, run))}
+    assert set(steps) == {"all", "one", "two", "gather"}
+    assert (steps["all"].kind, steps["all"].status) == ("map", "failed")
+    assert steps["all"].error is not None
+    assert steps["all"].error.type == "MapFailed"
+    assert steps["all"].finished_at is not None
+    assert (steps["one"].kind, steps["one"].status) == ("child", "failed")
+    # It ended by an error of a child: it waits for no signal.
+    assert (steps["gather"].kind, steps["gather"].signal) == ("wait", None)
+
+
+def test_the_children_of_one_call_are_listed_and_counted_by_its_path(jobs: FakeHourhand) -> None:
+    def run(ctx: RunContext, _payload: Any) -> None:
+        ctx.map("first", range(3), "double")
+        ctx.map("second", range(4), "double")
+
+    run_id = started(jobs, run)
+    assert len(list(jobs.client.children(run_id))) == 7
+    found = list(jobs.client.children(run_id, path="second", page_size=2))
+    assert [(child.path, child.index) for child in found] == [("second", n) for n in range(4)]
+    assert list(jobs.client.children(run_id, path="third")) == []
 
 
 def test_a_map_over_a_plain_function(jobs: FakeHourhand) -> None:

@@ -85,6 +85,21 @@ def test_a_failure_skips_what_follows_and_a_rerun_repairs(jobs: FakeHourhand) ->
     assert [call["name"] for call in CALLS] == ["b", "d"]
 
 
+def test_after_a_rerun_the_new_jobs_of_the_nodes_are_shown_once(jobs: FakeHourhand) -> None:
+    FAILING.add("b")
+    # Enough nodes that the records of the new jobs come before and after those of the old ones.
+    late = {f"n{number}": {**named(f"n{number}", ("b",)), "when": "always"} for number in range(12)}
+    graph = submit_graph(jobs, {**DIAMOND, **late})
+    FAILING.clear()
+    jobs.client.graphs.rerun(graph, ["b"])
+    jobs.run_due()
+    assert states(jobs, graph) == dict.fromkeys((*DIAMOND, *late), "SUCCEEDED")
+    children = [child.path for child in jobs.client.children(graph)]
+    assert sorted(children) == sorted((*DIAMOND, *late))
+    steps = [step.path for step in jobs.client.runs.steps(graph)]
+    assert len(steps) == len(set(steps))
+
+
 def test_a_plain_redrive_repairs_a_graph_too(jobs: FakeHourhand) -> None:
     FAILING.add("b")
     graph = submit_graph(jobs, DIAMOND)
@@ -137,7 +152,7 @@ def test_a_batch_runs_its_callbacks(jobs: FakeHourhand) -> None:
     view = jobs.client.batches.get(batch)
     assert (view.status, view.total, view.succeeded, view.failed) == ("succeeded", 5, 5, 0)
     assert sorted(map(str, CALLS)) == sorted([*"01234", "complete", "success"])
-    assert view.callbacks.on_failure is None
+    assert view.callbacks["on_failure"] is None
 
 
 def test_an_empty_batch_runs_its_callbacks(jobs: FakeHourhand) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated
 
@@ -39,14 +40,6 @@ class ChildPage(Answered):
     next_cursor: str | None
 
 
-class BatchCallbacks(Answered):
-    """The ids of the jobs that a batch calls back; null: not submitted so far."""
-
-    on_success: str | None
-    on_complete: str | None
-    on_failure: str | None
-
-
 class Batch(Answered):
     """Jobs with callbacks. `id` is that of the job that runs the batch."""
 
@@ -55,6 +48,9 @@ class Batch(Answered):
     total: Annotated[int, "The jobs of the batch; of an open one, those added so far."]
     succeeded: int
     failed: Annotated[int, "DEAD, CANCELLED or EXPIRED."]
-    callbacks: BatchCallbacks
+    callbacks: Annotated[
+        Mapping[str, str | None],
+        "The jobs `on_success`, `on_complete` and `on_failure`, by their ids; null: not submitted.",
+    ]
     created_at: datetime
     finished_at: datetime | None

@@ -36,6 +36,7 @@ class Metric(StrEnum):
     ATTEMPTS_LOST = "attempts_lost"
     ATTEMPTS_STARTED = "attempts_started"
     ATTEMPTS_TO_BE_RETRIED = "attempts_to_be_retried"
+    CHILDREN_NOT_STARTED = "children_not_started"
     COMMITS_REFUSED = "commits_refused"
     DEAD_JOBS = "dead_jobs"
     DEAD_LETTERS = "dead_letters"
@@ -103,6 +104,7 @@ _OF_JOBS = {
     Metric.DEAD_LETTERS,
     Metric.HANDLERS_UNKNOWN,
     Metric.ITEMS_NEWER,
+    Metric.JOBS_REDRIVEN,
     Metric.OCCURRENCES_SKIPPED,
     Metric.OCCURRENCES_WITHDRAWN,
     Metric.OPTIONAL_REQUESTS_FAILED,
@@ -112,7 +114,6 @@ _OF_JOBS = {
     Metric.SLOTS_GRANTED,
 }
 _OF_SCHEDULES = {
-    Metric.JOBS_REDRIVEN,
     Metric.OCCURRENCES_ADOPTED,
     Metric.OCCURRENCES_MADE,
     Metric.OCCURRENCES_MISSED,
@@ -161,6 +162,7 @@ MEASURED_BY: Mapping[str, frozenset[Metric]] = {
         {
             Metric.ATTEMPTS_STARTED,
             Metric.ATTEMPTS_TO_BE_RETRIED,
+            Metric.CHILDREN_NOT_STARTED,
             Metric.COMMITS_REFUSED,
             Metric.DUPLICATES_DROPPED,
             Metric.DUPLICATES_HIDDEN,

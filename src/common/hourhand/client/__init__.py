@@ -22,7 +22,7 @@ except ModuleNotFoundError as error:
 
 from hourhand.answers.audit import AuditEvent, AuditPage
 from hourhand.answers.batches import FieldProblem
-from hourhand.answers.children import Batch, BatchCallbacks, Child, ChildCounts
+from hourhand.answers.children import Batch, Child, ChildCounts
 from hourhand.answers.graphs import (
     Graph,
     GraphNode,
@@ -155,7 +155,6 @@ __all__ = [
     "Backfill",
     "BackfillReport",
     "Batch",
-    "BatchCallbacks",
     "Batches",
     "Bearer",
     "BulkFailure",

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from typing import Any
 
-from hourhand.domain.durable.built_in import DEFINITION
+from hourhand.domain.durable.built_in import DEFINITION, refusal_path
+from hourhand.domain.durable.calls import Failure, Value
 from hourhand.domain.durable.joins import ChildrenCall, JoinedCall, is_decided
 from hourhand.domain.durable.records import INLINE_BYTES
-from hourhand.domain.graphs.decisions import next_decisions
-from hourhand.domain.graphs.definition import GraphDefinition, Node, item_payload
+from hourhand.domain.errors import HourhandError, InvalidInput, TooLarge
+from hourhand.domain.graphs.decisions import next_decisions, outcome_of
+from hourhand.domain.graphs.definition import MAX_MAP_ITEMS, GraphDefinition, Node, item_payload
 from hourhand.domain.graphs.parsing import parse_graph
 from hourhand.domain.graphs.references import substitute
-from hourhand.domain.graphs.rules import Decision, Outcome
+from hourhand.domain.graphs.rules import Decision, Outcome, is_fatal
 from hourhand.domain.ids import canonical_json
-from hourhand.domain.jobs.job import JobStatus
-from hourhand.domain.jobs.parents import ChildSpec, stored_result
-from hourhand.handlers._errors import GraphFailed, NotRetryable
+from hourhand.domain.jobs.job import ErrorInfo, JobStatus
+from hourhand.domain.jobs.parents import ChildSpec, quoted, stored_result
+from hourhand.handlers._errors import GraphFailed
 from hourhand.handlers.run_child_calls import RESULTS_TOGETHER, tolerated
 from hourhand.handlers.run_context import RunContext
 
@@ -40,14 +42,9 @@ def run_graph(ctx: RunContext, payload: dict) -> dict[str, int]:  # type: ignore
         graph.record(progress.decisions)
     if progress.verdict is None:
         raise ctx.wait_for_children()
-    counts = graph.counts()
     if progress.verdict is JobStatus.DEAD:
-        failed = [name for name, end in graph.ends().items() if end is Outcome.FAILED]
-        raise GraphFailed(
-            f"{len(failed)} of {len(graph.definition.nodes)} nodes failed: "
-            f"{', '.join(failed[:MAX_NAMED])}."
-        )
-    return counts
+        raise GraphFailed(graph.failure())
+    return graph.counts()
 
 
 class GraphRun:
@@ -57,6 +54,7 @@ class GraphRun:
         """Take the context of the run, and the definition as it was recorded."""
         self.definition = definition
         self._ctx = ctx
+        self._as_passed: dict[str, Any] = {}
 
     def decided(self) -> dict[str, Decision]:
         """Return the decisions in force, in the order of the nodes.
@@ -85,6 +83,22 @@ class GraphRun:
             "skipped": len(decisions) - decisions.count(Decision.RUN),
         }
 
+    def failure(self) -> str:
+        """Return which nodes let the graph fail, for people."""
+        nodes, decided = self.definition.nodes, self.decided()
+        outcomes = {name: outcome_of(decided.get(name), end) for name, end in self.ends().items()}
+        fatal = {
+            name: outcome
+            for name, outcome in outcomes.items()
+            if outcome is not None and is_fatal(outcome, nodes[name].on_failure)
+        }
+        failed = [name for name, outcome in fatal.items() if outcome is Outcome.FAILED]
+        # None has, if a person redrove the job of the one that had.
+        named, why = (failed, "failed") if failed else (list(fatal), "were skipped for a failure")
+        return f"{len(named)} of {len(nodes)} nodes {why}: {', '.join(named[:MAX_NAMED])}."
+
+    # --- submission ---
+
     def submit_decided(self) -> None:
         """Submit the jobs of the nodes that are to run, as far as that was not done."""
         for name, decision in self.decided().items():
@@ -92,75 +106,127 @@ class GraphRun:
                 self._submit(self.definition.nodes[name])
 
     def _submit(self, node: Node) -> None:
-        if node.map is not None:
-            self._submit_map(node)
-            return
-        call = ChildrenCall(total=1, handler=node.handler)
-        self._ctx.submit_all(node.name, call, lambda _: self._spec(node, self._payload(node)))
-
-    def _submit_map(self, node: Node) -> None:
+        refusal = self._refusal(node)
+        if refusal is None:
+            try:
+                self._submit_jobs(node)
+            except (InvalidInput, TooLarge) as refused:
+                # The fault is in results of other nodes: this one fails, as if its job had.
+                refusal = self._refuse(node, refused)
         joined = self._joined(node.name)
-        if joined is None and self._is_empty_map(node.name):
-            return
-        items: list[Any] = []
-
-        def spec_of(index: int) -> ChildSpec:
-            # Read only where a child is to be put: a replay does not need the items.
-            if not items:
-                items.extend(self._items(node))
-            return self._spec(node, item_payload(self._payload(node), items[index]))
-
-        if joined is None:
-            items.extend(self._items(node))
-            if not items:
-                self._ctx.step_at(node.name, list)
-                return
-            call = _map_call(node, len(items))
-        else:
-            call = joined.call
-        joined = self._ctx.submit_all(node.name, call, spec_of)
-        if is_decided(call, joined.succeeded, joined.failed):
+        if joined is not None and (
+            refusal is not None or is_decided(joined.call, joined.succeeded, joined.failed)
+        ):
             self._ask(lambda: self._ctx.run.cancel_children(node.name))
 
-    def _spec(self, node: Node, payload: Any) -> ChildSpec:
-        fields = {**node.policies, "handler": node.handler, "payload": payload}
-        return ChildSpec(fields, reads_results=bool(node.referenced))
+    def _submit_jobs(self, node: Node) -> None:
+        joined = self._joined(node.name)
+        items = cache(lambda: self._items(node))
+        if node.map is None:
+            call = ChildrenCall(total=1, handler=node.handler)
+        elif joined is not None:
+            call = joined.call
+        elif self._is_empty_map(node.name):
+            return
+        elif items():
+            call = _map_call(node, len(items()))
+        else:
+            self._ctx.step_at(node.name, list)
+            return
+        self._ctx.submit_all(node.name, call, self._specs(node, items))
 
-    def _payload(self, node: Node) -> Any:
-        return substitute(node.payload, self._result_or_reference)
+    def _refuse(self, node: Node, refused: HourhandError) -> Value | Failure:
+        """Record that a node failed in this round of the graph, without a job."""
+        error = ErrorInfo(type=type(refused).__name__, message=refused.detail, retryable=False)
+        path = refusal_path(node.name)
+        end: Value | Failure = self._ask(lambda: self._ctx.run.end_wait(path, Failure(error)))
+        return end
+
+    def _refusal(self, node: Node) -> Value | Failure | None:
+        path = refusal_path(node.name)
+        end: Value | Failure | None = self._ask(lambda: self._ctx.run.end_of_wait(path))
+        return end
+
+    def _specs(self, node: Node, items: Callable[[], list[Any]]) -> Callable[[int], ChildSpec]:
+        """Return what builds the children of a node.
+
+        It reads the results in their payloads once, and only if a child is to be put: a replay does
+        not need them.
+        """
+        reads = bool(node.referenced)
+        as_read: Callable[[Any], Any] = quoted if reads else lambda value: value
+        payload = cache(lambda: substitute(as_read(node.payload), self._passed))
+
+        def spec_of(index: int) -> ChildSpec:
+            own = payload()
+            if node.map is not None:
+                own = item_payload(own, as_read(items()[index]))
+            return ChildSpec(
+                {**node.policies, "handler": node.handler, "payload": own}, reads_results=reads
+            )
+
+        return spec_of
+
+    # --- results ---
 
     def _items(self, node: Node) -> list[Any]:
-        """Return the items of a map. Raises `NotRetryable` for a result that is no list."""
+        """Return the items of a map. Raises `InvalidInput` for a result that has no such list."""
         assert node.map is not None, "only a map has items"
         over = substitute(node.map.over, self._result)
         if not isinstance(over, list):
-            raise NotRetryable(f"The node {node.name} maps over a result that is no list.")
+            raise InvalidInput(f"The node {node.name} maps over a result that is no list.")
+        if len(over) > MAX_MAP_ITEMS:
+            raise InvalidInput(
+                f"The node {node.name} maps over a result of {len(over):,} items; at most "
+                f"{MAX_MAP_ITEMS:,} are allowed."
+            )
         return over
+
+    def _passed(self, name: str) -> Any:
+        """Return the result of a node as it stands in the payload of another one."""
+        if not self._has_result(name):
+            return None
+        if name not in self._as_passed:
+            self._as_passed[name] = self._result_or_reference(name)
+        return self._as_passed[name]
 
     def _result_or_reference(self, name: str) -> Any:
         """Return the result of a node, or, for a large one, what its reader replaces."""
-        value = self._result(name)
-        if len(canonical_json(value).encode()) <= INLINE_BYTES:
-            return value
-        joined = self._joined(name)
-        assert joined is not None, "only the result of a child is large"
-        return stored_result(joined.key, joined.call.total, is_list=self._is_map(name))
+        values: list[Any] = []
+        size = 0
+        for value in self._results(name):
+            values.append(value)
+            size += len(canonical_json(value).encode())
+            if size > INLINE_BYTES:
+                joined = self._joined(name)
+                assert joined is not None, "only the result of a child is large"
+                return stored_result(joined.key, joined.call.total, is_list=self._is_map(name))
+        return quoted(values if self._is_map(name) else values[0])
 
     def _result(self, name: str) -> Any:
         """Return the result of a node; null if it was skipped or failed, a list of a map."""
-        if self._end(self.definition.nodes[name]) is not Outcome.SUCCEEDED:
+        if not self._has_result(name):
             return None
-        joined = self._joined(name)
-        if joined is None:
-            return []
-        values: list[Any] = []
-        for start in range(0, joined.call.total, RESULTS_TOGETHER):
-            some = range(start, min(start + RESULTS_TOGETHER, joined.call.total))
-            texts = self._ask(partial(self._ctx.run.child_results, name, some))
-            values += [None if text is None else json.loads(text) for text in texts]
+        values = list(self._results(name))
         return values if self._is_map(name) else values[0]
 
+    def _has_result(self, name: str) -> bool:
+        return self._end(self.definition.nodes[name]) is Outcome.SUCCEEDED
+
+    def _results(self, name: str) -> Iterator[Any]:
+        """Yield the results of the jobs of a node; null of those that a map tolerates."""
+        joined = self._joined(name)
+        total = 0 if joined is None else joined.call.total
+        for start in range(0, total, RESULTS_TOGETHER):
+            some = range(start, min(start + RESULTS_TOGETHER, total))
+            texts = self._ask(partial(self._ctx.run.child_results, name, some))
+            yield from (None if text is None else json.loads(text) for text in texts)
+
+    # --- ends ---
+
     def _end(self, node: Node) -> Outcome | None:
+        if self._refusal(node) is not None:
+            return Outcome.FAILED
         joined = self._joined(node.name)
         if joined is None:
             return Outcome.SUCCEEDED if self._is_empty_map(node.name) else None

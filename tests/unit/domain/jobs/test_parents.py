@@ -19,6 +19,9 @@ from hourhand.domain.jobs.parents import (
     child_id,
     join_key,
     midnight_after,
+    quoted,
+    stored_result,
+    with_results,
 )
 from tests.unit.domain.job_samples import NOW, OF_A_RUN, a_job, after, an_event
 
@@ -95,3 +98,29 @@ def test_a_child_that_began_or_that_an_operator_redrove_needs_no_run(
 ) -> None:
     found = a_child(history=history, token=token).parent_to_find
     assert found == (TO_FIND if must_find else None)
+
+
+VALUES = [1, "a", None, [], {}, [{"a": [1]}], {"$stored": 5}, {"$stored": {"quoted": 1}}]
+
+
+@pytest.mark.parametrize(
+    "value", [*VALUES, {"$stored": {"$stored": 1}}, stored_result("k", 1, is_list=True)]
+)
+def test_a_quoted_value_comes_out_as_it_was(value: object) -> None:
+    def never(_: object) -> None:
+        raise AssertionError("no stored result")
+
+    assert with_results(quoted(value), never) == value
+    assert with_results(quoted([value, {"x": value}]), never) == [value, {"x": value}]
+
+
+def test_a_stored_result_is_replaced_wherever_it_stands() -> None:
+    stored = stored_result("key", 3, is_list=True)
+    payload = {"a": [stored, quoted({"$stored": 1})], "b": {"$stored": {"quoted": stored}}}
+    found = with_results(payload, lambda one: one["total"])
+    assert found == {"a": [3, {"$stored": 1}], "b": {"$stored": 3}}
+
+
+def test_what_a_person_put_into_a_payload_is_no_stored_result() -> None:
+    for value in ({"$stored": 5}, {"$stored": {"key": "k"}}, {"$stored": None}):
+        assert with_results(value, lambda _: "replaced") == value

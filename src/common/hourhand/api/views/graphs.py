@@ -41,7 +41,6 @@ def batch_response(view: BatchView) -> dict[str, Any]:
         children.Batch,
         view,
         id=job.id,
-        callbacks=dict(view.callbacks),
         created_at=job.created_at,
         finished_at=job.finished_at,
     )

@@ -47,7 +47,7 @@ def _facts(session: Session, batch: Batch) -> Iterator[tuple[str, Text | str]]:
     yield "status", _status_text(batch)
     yield "jobs", _counts(batch)
     for name in CALLBACKS:
-        yield name, getattr(batch.callbacks, name) or NOTHING
+        yield name, batch.callbacks.get(name) or NOTHING
     yield "created", session.times.full(batch.created_at)
     if batch.finished_at is not None:
         yield "ended", session.times.full(batch.finished_at)

@@ -28,14 +28,23 @@ COLUMNS = (
 )
 
 
-def list_found(session: Session, run_id: str, status: JobStatus | None, limit: int | None) -> None:
+def list_found(
+    session: Session,
+    run_id: str,
+    status: JobStatus | None,
+    path: str | None,
+    limit: int | None,
+) -> None:
     """Print the children of a run as they arrive."""
     found = session.client.children(
         run_id,
         status=None if status is None else status.value,
+        path=path,
         limit=None if limit is None else limit + 1,
     )
-    none = "The run has no child jobs." if status is None else f"No child job is {status.value}."
+    none = "There are no such child jobs." if path else "The run has no child jobs."
+    if status is not None:
+        none = f"No child job is {status.value}."
     session.print_list(found, limit, partial(_table, session), none=none)
 
 

@@ -300,6 +300,10 @@ def list_children(
             help="Only children in this state.",
         ),
     ] = None,
+    path: Annotated[
+        str | None,
+        typer.Option(metavar="PATH", help="Only children of this call, or node of a graph."),
+    ] = None,
     limit: LimitOption = DEFAULT_LIMIT,
     all: AllOption = False,  # noqa: A002 (the flag's name)
 ) -> None:
@@ -309,7 +313,7 @@ def list_children(
     """
     from hourhand.cli.jobs.children import list_found as list_children_found
 
-    list_children_found(session, id, status, None if all else limit)
+    list_children_found(session, id, status, path, None if all else limit)
 
 
 @jobs.command("logs")

@@ -143,16 +143,17 @@ def children(
     job_id: str,
     status: StatusChoice | None = None,
     *,
+    path: str | None = None,
     page_size: int = 100,
     limit: int | None = None,
 ) -> Stream[Child]:
     """Iterate over the child jobs of a durable run, a graph or a batch, in the order of its calls.
 
-    ``status``: only those in this state. Raises `NotFound`, and `Conflict` (``not_durable``) for a
-    job that is no durable run.
+    ``status``: only those in this state. ``path``: only those of this call. Raises `NotFound`, and
+    `Conflict` (``not_durable``) for a job that is no durable run.
     """
     listing = ("jobs", named("id", job_id), "children")
-    query = filters_of({"status": status})
+    query = filters_of({"status": status, "path": path})
     yield from pages(
         session, Child, listing, "children", page_size=page_size, limit=limit, query=query
     )

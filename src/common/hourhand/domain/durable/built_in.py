@@ -22,6 +22,11 @@ DEFINITION = "graph:definition"
 """The step in which a graph records its definition. No node can have this name."""
 
 
+def refusal_path(node: str) -> str:
+    """Return the path under which a graph records that the job of a node cannot be submitted."""
+    return f"{node}:refused"
+
+
 class BatchStatus(StrEnum):
     """How far a batch is."""
 

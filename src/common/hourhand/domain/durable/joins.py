@@ -25,13 +25,14 @@ records that are full. It is a hint for the wake-up of the run: the run decides 
 | ``r`` | the result of an only child, if it is small |
 | ``a`` | of an open batch, in place of ``n``: by the position, 0: reserved, 1: there |
 
-The root of an open batch has ``op`` until the batch is closed, and ``tt``, its members, since.
+The root of an open batch has ``op`` until the batch is closed, ``tt``, its members, as a close
+stated it, and ``vn``, which counts what was stated; see `hourhand.domain.durable.open_batches`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hourhand.domain.durable.records import Record, RecordKind, RecordOutcome
@@ -58,6 +59,9 @@ INLINE_RESULT_BYTES = 1_000
 
 MAX_CHILDREN = 100_000
 """Children of one call."""
+
+OPEN, LOCKED = 1, 2
+"""Whether a batch takes members, or is being closed: ``op`` of its root."""
 
 _ENDS = "e"
 
@@ -202,10 +206,14 @@ class JoinedCall:
         return found
 
     @property
+    def is_open(self) -> bool:
+        """Whether it has the members of a batch that is not closed."""
+        return any(record.is_open for record in self.records)
+
+    @property
     def is_over(self) -> bool:
         """Whether every child of the call was submitted and has ended."""
-        is_open = any(record.is_open for record in self.records)
-        return not is_open and self.live == 0 and self.submitted >= self.call.total
+        return not self.is_open and self.live == 0 and self.submitted >= self.call.total
 
     def end_of(self, index: int) -> int | None:
         """Return the code of a child's end; ``None`` while it has not ended."""
@@ -252,14 +260,26 @@ class JoinedCall:
 class RootRecord:
     """The root of a call. ``full``: by the number of a full join record, its successes.
 
-    Of a batch that was open: whether it still ``is_open``, and the ``total`` of its members.
+    Of a batch that was open: its ``opening``, which is `OPEN`, then `LOCKED`, then ``None``, the
+    ``total`` of its members as it was stated, and the ``version`` of that.
     """
 
     records: int
     full: Mapping[int, int] = field(default_factory=dict)
     failed: Mapping[int, int] = field(default_factory=dict)
-    is_open: bool = False
+    opening: int | None = None
     total: int | None = None
+    version: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is the root of a batch that is not closed yet."""
+        return self.opening is not None
+
+    @property
+    def takes_members(self) -> bool:
+        """Whether members may still be added to the batch."""
+        return self.opening == OPEN
 
     @property
     def is_full(self) -> bool:
@@ -325,7 +345,19 @@ def joined_calls(items: Iterable[SideItem], created_ms: int) -> list[JoinedCall]
     for record in (join_of(item) for item in items if not is_root(item)):
         if record.created_ms == created_ms:
             calls[record.key].append(record)
-    return [JoinedCall(key, tuple(records)) for key, records in calls.items()]
+    return [JoinedCall(key, without_strays(records)) for key, records in calls.items()]
+
+
+def without_strays(records: Sequence[JoinRecord]) -> tuple[JoinRecord, ...]:
+    """Return the join records of a call without those that are none of a closed batch.
+
+    A request that came too late may have reserved places behind its last record.
+    """
+    total = max((record.call.total for record in records if not record.is_open), default=None)
+    if total is None:
+        return tuple(records)
+    call = replace(records[0].call, total=total)
+    return tuple(record for record in records if not record.is_open or record.number < call.records)
 
 
 def root_of(item: SideItem) -> RootRecord:
@@ -334,8 +366,9 @@ def root_of(item: SideItem) -> RootRecord:
         records=item.number("n") or 0,
         full={int(name): count for name, count in item.numbers("sh").items()},
         failed={int(name): count for name, count in item.numbers("fa").items()},
-        is_open=bool(item.number("op")),
+        opening=item.number("op"),
         total=item.number("tt"),
+        version=item.number("vn") or 0,
     )
 
 

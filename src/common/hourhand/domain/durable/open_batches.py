@@ -1,28 +1,36 @@
 """The writes by which members join an open batch, and by which it is closed.
 
-A member is *reserved* first, then its job is put, then the member is *confirmed*. A close states
-the total in the root, then *seals* each join record: with the right number of members, all
-confirmed. A child's end and the seal write the same item, so the later one finds the record full.
+| request | writes |
+|---|---|
+| add | *reserve* the places of the members, read the root, put their jobs, *confirm* the places |
+| close | *state* the total in the root, read the places, *lock* the root, *seal* each join record |
+
+Each statement and each *objection* gives the root a new version, and the lock names the version
+that was read before the places. An add that finds a total stated after it reserved objects. So a
+lock has seen every place whose member is put, and no request puts a member after the lock. A
+reserved place is never given back: the seal drops the places beyond the total.
+
+A child's end and the seal write the same item, so the later one finds the record full.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator
 
-from hourhand.domain.durable.joins import ChildrenCall, JoinRecord, join_record_key, root_key
+from hourhand.domain.durable.joins import (
+    LOCKED,
+    OPEN,
+    ChildrenCall,
+    JoinRecord,
+    join_record_key,
+    root_key,
+)
 from hourhand.domain.durable.writes import Scope
 from hourhand.domain.jobs.parents import CHUNK
-from hourhand.domain.side_items import (
-    Compares,
-    Lacks,
-    NoItem,
-    Path,
-    SideItemUpdate,
-    SizeIs,
-    Stored,
-)
+from hourhand.domain.side_items import Clause, Compares, Lacks, NoItem, SideItemUpdate
 
-_ADDED = "a"
+_PLACES = "a"
+_RESERVED, _THERE = 0, 1
 
 
 def put_open_root(scope: Scope, key: str) -> SideItemUpdate:
@@ -30,13 +38,15 @@ def put_open_root(scope: Scope, key: str) -> SideItemUpdate:
     return SideItemUpdate(
         key=root_key(scope.run_id, scope.segment, key),
         expect=(NoItem(),),
-        sets={"cr": scope.created_ms, "op": 1, "sh": {}, "fa": {}},
+        sets={"cr": scope.created_ms, "op": OPEN, "vn": 0, "sh": {}, "fa": {}},
         keep_until=scope.keep_until,
     )
 
 
-def put_open_join(scope: Scope, path: str, key: str, number: int, *, now_ms: int) -> SideItemUpdate:
-    """Return the write that puts a join record without members, unless it is there."""
+def put_reserved(
+    scope: Scope, path: str, key: str, number: int, positions: Collection[int], *, now_ms: int
+) -> SideItemUpdate:
+    """Return the write that puts a join record with reserved places, unless it is there."""
     return SideItemUpdate(
         key=join_record_key(scope.run_id, scope.segment, key, number),
         expect=(NoItem(),),
@@ -47,101 +57,102 @@ def put_open_join(scope: Scope, path: str, key: str, number: int, *, now_ms: int
             "pa": path,
             "mp": 1,
             "e": {},
-            _ADDED: {},
+            _PLACES: {str(position): _RESERVED for position in positions},
         },
         keep_until=scope.keep_until,
     )
 
 
 def reserve(scope: Scope, key: str, number: int, positions: Collection[int]) -> SideItemUpdate:
-    """Return the write that reserves places of members which have none yet.
+    """Return the write that reserves places in a join record.
 
-    Refused once one of them has a place, or the record is sealed.
+    Refused once one of them is reserved, or the record is sealed.
     """
-    return _change(
-        scope,
-        key,
-        number,
-        {(_ADDED, str(n)): 0 for n in positions},
-        tuple(Lacks((_ADDED, str(n))) for n in positions),
+    return SideItemUpdate(
+        key=join_record_key(scope.run_id, scope.segment, key, number),
+        expect=(Lacks("n"), *(Lacks((_PLACES, str(n))) for n in positions)),
+        sets={(_PLACES, str(n)): _RESERVED for n in positions},
     )
 
 
 def confirm(scope: Scope, key: str, number: int, positions: Collection[int]) -> SideItemUpdate:
-    """Return the write that says that the jobs of reserved members are there."""
-    return _change(scope, key, number, {(_ADDED, str(n)): 1 for n in positions}, ())
+    """Return the write that records that the jobs of reserved places are there.
 
-
-def give_back(scope: Scope, key: str, number: int, positions: Collection[int]) -> SideItemUpdate:
-    """Return the write that gives reserved places back whose jobs were not put."""
+    Refused once the record is sealed: then another request confirmed them.
+    """
     return SideItemUpdate(
         key=join_record_key(scope.run_id, scope.segment, key, number),
-        expect=(Lacks("n"), *(Compares((_ADDED, str(n)), "=", 0) for n in positions)),
-        removes=tuple((_ADDED, str(n)) for n in positions),
+        expect=(Lacks("n"),),
+        sets={(_PLACES, str(n)): _THERE for n in positions},
     )
 
 
-def _change(
-    scope: Scope,
-    key: str,
-    number: int,
-    sets: Mapping[Path, Stored],
-    clauses: tuple[Lacks, ...],
-) -> SideItemUpdate:
-    return SideItemUpdate(
-        key=join_record_key(scope.run_id, scope.segment, key, number),
-        expect=(Lacks("n"), *clauses),
-        sets=sets,
-    )
+def state_total(scope: Scope, key: str, total: int, *, version: int) -> SideItemUpdate:
+    """Return the write that states the total of a batch in its root.
 
-
-def close_root(scope: Scope, key: str, total: int, *, seen: int | None) -> SideItemUpdate:
-    """Return the write that states the total of a batch. ``seen``: the one that it had.
-
-    From now on a request reserves no place beyond the total.
+    From now on a request reserves no place beyond it.
     """
     return SideItemUpdate(
         key=root_key(scope.run_id, scope.segment, key),
-        expect=(Lacks("tt") if seen is None else Compares("tt", "=", seen),),
-        sets={"tt": total, "n": -(-total // CHUNK)},
+        expect=_is_open_at(version),
+        sets={"tt": total, "n": -(-total // CHUNK), "vn": version + 1},
     )
+
+
+def object_to_total(scope: Scope, key: str, *, version: int) -> SideItemUpdate:
+    """Return the write after which a close reads the places again before it locks the root."""
+    return SideItemUpdate(
+        key=root_key(scope.run_id, scope.segment, key),
+        expect=_is_open_at(version),
+        sets={"vn": version + 1},
+    )
+
+
+def lock(scope: Scope, key: str, *, version: int) -> SideItemUpdate:
+    """Return the write after which the total stands, and no request puts a member."""
+    return SideItemUpdate(
+        key=root_key(scope.run_id, scope.segment, key),
+        expect=_is_open_at(version),
+        sets={"op": LOCKED},
+    )
+
+
+def _is_open_at(version: int) -> tuple[Clause, ...]:
+    return (Compares("op", "=", OPEN), Compares("vn", "=", version))
 
 
 def seal(scope: Scope, record: JoinRecord, total: int) -> SideItemUpdate:
-    """Return the write after which a join record takes no members any more.
-
-    It names the number of members: one that was reserved since it was read is not lost.
-    """
-    expected = ChildrenCall(total=total, handler="").expected(record.number)
+    """Return the write after which a join record of a locked batch is one as any other."""
+    call = ChildrenCall(total=total, handler="")
     return SideItemUpdate(
         key=join_record_key(scope.run_id, scope.segment, record.key, record.number),
-        expect=(Lacks("n"), SizeIs(_ADDED, "=", expected)),
-        sets={"n": expected, "tt": total},
-        removes=(_ADDED,),
+        expect=(Lacks("n"),),
+        sets={"n": call.expected(record.number), "tt": total, "tl": 0},
+        removes=(_PLACES,),
     )
 
 
-def end_opening(scope: Scope, key: str, total: int) -> SideItemUpdate:
-    """Return the write after which a batch is closed: all of its join records are sealed."""
+def end_opening(scope: Scope, key: str) -> SideItemUpdate:
+    """Return the write after which a locked batch is closed: its join records are sealed."""
     return SideItemUpdate(
         key=root_key(scope.run_id, scope.segment, key),
-        expect=(Compares("tt", "=", total),),
+        expect=(Compares("op", "=", LOCKED),),
         removes=("op",),
     )
 
 
 def first_missing(records: Collection[JoinRecord], total: int) -> int | None:
     """Return the index of the first member that is not there; ``None``: all are there."""
-    confirmed = {
+    there = {
         record.first_index + position
         for record in records
         for position in (
             range(record.expected)
             if record.added is None
-            else (n for n, state in record.added.items() if state)
+            else (n for n, state in record.added.items() if state == _THERE)
         )
     }
-    return next((index for index in range(total) if index not in confirmed), None)
+    return next((index for index in range(total) if index not in there), None)
 
 
 def first_beyond(records: Collection[JoinRecord], total: int) -> int | None:
@@ -154,9 +165,8 @@ def next_total(records: Collection[JoinRecord]) -> int:
     return max(_places(records), default=-1) + 1
 
 
-def _places(records: Collection[JoinRecord]) -> list[int]:
-    return [
-        record.first_index + position
-        for record in records
-        for position in (record.added if record.added is not None else range(record.expected))
-    ]
+def _places(records: Collection[JoinRecord]) -> Iterator[int]:
+    """Yield the indexes that are reserved or taken."""
+    for record in records:
+        positions = range(record.expected) if record.added is None else record.added
+        yield from (record.first_index + position for position in positions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -97,6 +97,7 @@ def child_id(run_id: str, segment: int, key: str, index: int) -> str:
 
 
 STORED = "$stored"
+"""The one key of what stands in a payload for results of other children of the same run."""
 
 
 def stored_result(key: str, total: int, *, is_list: bool) -> dict[str, Any]:
@@ -105,6 +106,37 @@ def stored_result(key: str, total: int, *, is_list: bool) -> dict[str, Any]:
     ``key``: the join key of their call. ``is_list``: the results of a map, or that of one child.
     """
     return {STORED: {"key": key, "total": total, "is_list": is_list}}
+
+
+def quoted(value: Any) -> Any:
+    """Return a JSON value as it stands in a payload that may have stored results.
+
+    An object of the caller that looks like a stored result is marked as none. `with_results`
+    returns it as it was.
+    """
+    if isinstance(value, Mapping):
+        inner = {name: quoted(each) for name, each in value.items()}
+        return {STORED: {"quoted": inner[STORED]}} if inner.keys() == {STORED} else inner
+    if isinstance(value, list):
+        return [quoted(each) for each in value]
+    return value
+
+
+def with_results(value: Any, result_of: Callable[[Mapping[str, Any]], Any]) -> Any:
+    """Return a JSON value whose stored results are replaced by ``result_of`` what names them."""
+    if isinstance(value, Mapping):
+        if value.keys() != {STORED}:
+            return {name: with_results(each, result_of) for name, each in value.items()}
+        match value[STORED]:
+            case {"key": _, "total": _, "is_list": _} as stored:
+                return result_of(stored)
+            case {"quoted": inner}:
+                return {STORED: with_results(inner, result_of)}
+        # A person changed the payload.
+        return value
+    if isinstance(value, list):
+        return [with_results(each, result_of) for each in value]
+    return value
 
 
 def midnight_after(instant: datetime) -> datetime:

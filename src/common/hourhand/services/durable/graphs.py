@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from hourhand.domain.durable.built_in import GRAPH
+from hourhand.domain.durable.built_in import GRAPH, refusal_path
 from hourhand.domain.durable.calls import RunEnds
 from hourhand.domain.durable.decisions import RUNS, decisions_in_force
 from hourhand.domain.durable.joins import JoinedCall
@@ -15,7 +15,7 @@ from hourhand.domain.durable.records import Journal, Record, RecordKind
 from hourhand.domain.errors import InvalidInput, NotFound, WrongState
 from hourhand.domain.graphs.definition import GraphDefinition, Node
 from hourhand.domain.graphs.rules import Decision
-from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus
 from hourhand.domain.jobs.parents import child_id
 from hourhand.domain.times import from_ms
 from hourhand.ports.handler_directory import BUILT_IN_HANDLERS
@@ -38,13 +38,14 @@ WAITING, SKIPPED = "WAITING", "SKIPPED"
 class NodeView:
     """A node: the status of its job, or why it has none.
 
-    ``reason``: why it was skipped. ``job``: of a node that is one job. ``began_at``, ``total``,
-    ``succeeded``, ``failed``: of a map.
+    ``reason``: why it was skipped. ``error``: why its job was refused. ``job``: of a node that is
+    one job. ``began_at``, ``total``, ``succeeded``, ``failed``: of a map.
     """
 
     node: Node
     status: str
     reason: str | None = None
+    error: ErrorInfo | None = None
     job_id: str | None = None
     job: Job | None = None
     began_at: datetime | None = None
@@ -113,6 +114,7 @@ class GraphService:
                     definition.nodes[name],
                     decided.get(name),
                     joined.get(name),
+                    refused=_refusal(journal, name),
                     is_recorded=calls[name] is not None,
                     job=jobs.get(name),
                 )
@@ -173,9 +175,12 @@ def _node_view(
     decision: str | None,
     joined: JoinedCall | None,
     *,
+    refused: ErrorInfo | None,
     is_recorded: bool,
     job: Job | None,
 ) -> NodeView:
+    if refused is not None:
+        return NodeView(node=node, status=JobStatus.DEAD.value, error=refused)
     if decision is not None and decision != RUNS:
         return NodeView(node=node, status=SKIPPED, reason=Decision(decision).reason)
     if node.map is not None and joined is not None:
@@ -194,8 +199,14 @@ def _node_view(
     return NodeView(node=node, status=job.status.value, job_id=job.id, job=job)
 
 
+def _refusal(journal: Journal, name: str) -> ErrorInfo | None:
+    """Return why the job of a node could not be submitted in this round of the graph."""
+    record = journal.find(refusal_path(name))
+    return None if record is None or record.round < journal.round else record.error
+
+
 def _map_status(joined: JoinedCall) -> str:
     call = joined.call
     if call.tolerate is not None and joined.failed > call.tolerate:
-        return "DEAD"
+        return JobStatus.DEAD.value
     return "SUCCEEDED" if joined.is_over else "RUNNING"

@@ -242,7 +242,8 @@ class RunChildren(RunWaits):
 
     def find_joined(self, path: str) -> JoinedCall | None:
         """Return how far a call is, in a run that may not have made it yet."""
-        record = self._find(RecordKind.CHILD, path)
+        # Without a check of its kind: a map without items is recorded as a step.
+        record = self.journal.find(path)
         return None if record is None else record.joined
 
     def members_total(self, path: str) -> int | None:
@@ -254,9 +255,15 @@ class RunChildren(RunWaits):
         return None if root is None or root.is_open else root.total
 
     def live_children(self) -> int:
-        """Return how many attached children of the run have not ended."""
-        calls = self.journal.children()
-        return sum(joined.live for joined in calls if not joined.call.is_abandoned)
+        """Return how many attached children of the run have not ended.
+
+        Without those of an open batch: places in it may be reserved whose jobs never come.
+        """
+        return sum(
+            joined.live
+            for joined in self.journal.children()
+            if not joined.call.is_abandoned and not joined.is_open
+        )
 
     def end_of_wait(self, path: str) -> Value | Failure | None:
         """Return how a wait for several children ended, if that is recorded."""

@@ -81,11 +81,14 @@ class DurableRuns:
             raise RunEnds("JournalFull", f"The journal has more than {MAX_RECORDS:,} records.")
         created_ms = to_ms(job.created_at)
         joined = joined_calls((i for i in items if i.key.kind is SideItemKind.JOIN), created_ms)
-        calls = sorted((call.as_record() for call in joined), key=lambda record: record.order)
+        # A call that was reset has several under one path: the last one is in force. Members that
+        # requests added have no order, so the rounds come first.
+        calls = sorted(
+            (call.as_record() for call in joined), key=lambda record: (record.round, record.order)
+        )
         others = (i for i in items if i.key.kind not in _NO_RECORDS)
         return [
             *(record for record in map(record_of, others) if record.created_ms == created_ms),
-            # A call that was reset has several under one path: the last one is in force.
             *{call.path: call for call in calls}.values(),
         ]
 

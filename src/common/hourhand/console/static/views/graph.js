@@ -39,14 +39,15 @@ export function Graph({ job, isOpen, query, onChanged }) {
       ${graph && html`<${Nodes} graph=${graph} isOpen=${isOpen} query=${query} onRerun=${setFrom} />`}
     </div>
   </section>
-    ${from && html`<${GraphRerun} graphId=${job.id} from=${from} onClose=${close} />`}`;
+    ${from && html`<${GraphRerun} graphId=${job.id} nodes=${graph.nodes} from=${from} onClose=${close} />`}`;
 }
 
-/** Ask before the nodes `from` and all after them run again. */
-export function GraphRerun({ graphId, from, onClose }) {
+/** Ask before the nodes `from` and all after them run again. `nodes`: those of the graph, with their states. */
+export function GraphRerun({ graphId, nodes, from, onClose }) {
   const send = (fields) => post(["graphs", graphId, "rerun"], { from, ...fields });
   const names = from.length === 1 ? visible(from[0]) : `${count(from.length)} nodes`;
-  return html`<${RerunDialog} title=${`Rerun the graph from ${names}?`} noun="node" verb="Rerun" send=${send} onClose=${onClose} />`;
+  return html`<${RerunDialog} title=${`Rerun the graph from ${names}?`} noun="node" verb="Rerun" send=${send}
+    hasResult=${(name) => nodes[name]?.status === "SUCCEEDED"} onClose=${onClose} />`;
 }
 
 /** Return whether the nodes are listed: too many to draw, or the address says so. */

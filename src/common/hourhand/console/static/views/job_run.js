@@ -1,8 +1,8 @@
 // A durable run: its invocations and the calls of its handler on one time axis, and the signals that it waits for.
 import { html, useState } from "../lib/html.js";
-import { get, request } from "../lib/api.js";
+import { get, post, request } from "../lib/api.js";
 import {
-  Badge, Dialog, ErrorState, JobId, JsonEditor, JsonView, Loading, StatusBadge, statusTone, Time, toast,
+  Badge, Changes, Dialog, ErrorState, JobId, JsonEditor, JsonView, Loading, StatusBadge, statusTone, Time, toast,
 } from "../lib/components.js";
 import { count, counted, duration, visible } from "../lib/format.js";
 import { isBuiltIn, useHandler } from "../lib/handlers.js";
@@ -13,6 +13,7 @@ import { Batch } from "./job_batch.js";
 import { childWords } from "./graph_words.js";
 import { Children, CountsBar } from "./job_children.js";
 import { Axis, Bar } from "./job_timeline.js";
+import { RerunDialog } from "./rerun_dialog.js";
 
 const STEPS_A_PAGE = 100;
 const OPEN_MILLISECONDS = 2000;
@@ -34,6 +35,7 @@ export function useIsRun(job) {
 export function Run({ job, isOpen, query, onChanged, children }) {
   const [pages, setPages] = useState(1);
   const [signal, setSignal] = useState(null);
+  const [from, setFrom] = useState(null);
   const isReachable = useReachable();
   const { data, error, isLoading, refresh } = usePolled(
     (ending) => readSteps(job.id, pages, ending), `steps of ${job.id}, ${pages}, ${job.status}`,
@@ -45,6 +47,10 @@ export function Run({ job, isOpen, query, onChanged, children }) {
   };
   const isBatch = job.handler === "hourhand.batch";
   const isGraph = job.handler === "hourhand.graph" || data?.steps.some(({ path }) => path === DEFINITION);
+  const redriven = (isDone) => {
+    setFrom(null);
+    if (isDone) onChanged();
+  };
   return html`${isGraph && html`<${Graph} job=${job} isOpen=${isOpen} query=${query} onChanged=${onChanged} />`}
     ${isBatch && html`<${Batch} job=${job} isOpen=${isOpen} />`}
     ${children}
@@ -57,12 +63,21 @@ export function Run({ job, isOpen, query, onChanged, children }) {
       ${isLoading && !data && html`<${Loading} rows=${3} />`}
       ${data && data.steps.length === 0 && html`<p class="muted">The run has recorded no call yet.</p>`}
       ${data && data.steps.length > 0 && html`<${Calls} job=${job} steps=${data.steps}
-        onSignal=${isOpen && isReachable ? setSignal : null} />`}
+        onSignal=${isOpen && isReachable ? setSignal : null} onRedrive=${isOpen || isGraph || isBatch ? null : setFrom} />`}
       ${data?.next_cursor && html`<p class="log-more"><button type="button" class="button button-small"
         onClick=${() => setPages(pages + 1)}>Show ${count(STEPS_A_PAGE)} more steps</button></p>`}
     </div>
   </section>
-    ${signal && html`<${SignalDialog} job=${job} name=${signal} onClose=${close} />`}`;
+    ${signal && html`<${SignalDialog} job=${job} name=${signal} onClose=${close} />`}
+    ${from && html`<${StepRedrive} job=${job} steps=${data.steps} path=${from} onClose=${redriven} />`}`;
+}
+
+/** Ask before a step, and what lies below it, runs again; the run then continues from the top, with the results of the others. */
+function StepRedrive({ job, steps, path, onClose }) {
+  const failed = steps.filter(({ status }) => status === "failed").map((step) => step.path);
+  const send = (fields) => post(["jobs", job.id, "redrive"], { from: [path], ...fields });
+  return html`<${RerunDialog} title=${`Redrive the run from ${visible(path)}?`} noun="call" verb="Redrive" send=${send}
+    hasResult=${(name) => !failed.includes(name)} onClose=${onClose} />`;
 }
 
 /** Read the first `pages` pages of steps. */
@@ -78,7 +93,7 @@ async function readSteps(jobId, pages, signal) {
   return { steps, summary: page.summary, next_cursor: page.next_cursor };
 }
 
-function Calls({ job, steps, onSignal }) {
+function Calls({ job, steps, onSignal, onRedrive }) {
   const now = useNow();
   const invocations = job.attempts.filter(({ started_at: begun }) => begun).slice(-MOST_ATTEMPTS);
   const span = spanOf(invocations, steps, now);
@@ -89,11 +104,11 @@ function Calls({ job, steps, onSignal }) {
         <span class="timeline-track">${invocations.map(({ started_at: begun, finished_at: ended, outcome }) => html`<${Bar} key=${begun}
           span=${span} start=${Date.parse(begun)} end=${ended ? Date.parse(ended) : now} tone=${statusTone(outcome)} />`)}</span>
       </li>
-      ${steps.map((step) => html`<${Call} key=${`${step.kind} ${step.path}`} step=${step} span=${span} now=${now} onSignal=${onSignal} />`)}
+      ${steps.map((step) => html`<${Call} key=${`${step.kind} ${step.path}`} step=${step} span=${span} now=${now} onSignal=${onSignal} onRedrive=${onRedrive} />`)}
     </ol>`;
 }
 
-function Call({ step, span, now, onSignal }) {
+function Call({ step, span, now, onSignal, onRedrive }) {
   const { path, status, started_at: begun, finished_at: ended, until, signal } = step;
   const start = begun && Date.parse(begun);
   const end = endOf(step, now);
@@ -107,6 +122,8 @@ function Call({ step, span, now, onSignal }) {
           <span class="muted small">${end > start ? duration(end - start) : ""}</span></span>
       </summary>
       <${Details} step=${step} />
+      ${onRedrive && html`<${Changes} label=${`Actions on ${visible(path)}`} className="run-redrive"><button type="button" class="button button-small"
+        onClick=${() => onRedrive(path)}>Redrive from here …</button><//>`}
     </details>
     ${isWaiting && onSignal && html`<button type="button" class="button button-small button-primary" onClick=${() => onSignal(signal)}>
       Send ${visible(signal)} …</button>`}

@@ -7,9 +7,10 @@ import { useReachable } from "../lib/live.js";
 
 /**
  * Ask, with a preview. `send(fields)` posts the request, with {dry_run: true} for the preview; `noun` and
- * `verb` are the words for what runs again, and for running it. `onClose(isDone)`.
+ * `verb` are the words for what runs again, and for running it. `hasResult(name)`: whether a name that is not
+ * reset has a result to keep; what has none is tried again, as in any redrive. `onClose(isDone)`.
  */
-export function RerunDialog({ title, noun, verb, send, onClose }) {
+export function RerunDialog({ title, noun, verb, send, hasResult, onClose }) {
   const [plan, setPlan] = useState(null);
   const [error, setError] = useState(null);
   const [isBusy, setBusy] = useState(false);
@@ -22,20 +23,23 @@ export function RerunDialog({ title, noun, verb, send, onClose }) {
     setBusy(true);
     setError(null);
     try {
-      const done = await send({});
-      toast(`${counted((done.reset ?? plan.reset).length, noun)} ${verb === "Rerun" ? "run" : "are redriven"} again.`);
+      await send({});
+      toast(`${counted(plan.reset.length, noun)} ${plan.reset.length === 1 ? "runs" : "run"} again.`);
       onClose(true);
     } catch (failure) {
       setError(failure);
       setBusy(false);
     }
   };
+  const kept = plan?.kept.filter(hasResult) ?? [];
+  const tried = plan?.kept.filter((name) => !hasResult(name)) ?? [];
   return html`<${Dialog} title=${title} isBusy=${isBusy} onClose=${() => onClose(false)}>
     <form onSubmit=${run}>
       <div class="dialog-words">
         ${!plan && !error && html`<${Loading} rows=${3} />`}
         ${plan && html`<${Names} names=${plan.reset} title=${`${counted(plan.reset.length, noun)} will run again`} />
-          <${Names} names=${plan.kept} title=${keptWords(plan.kept.length, noun)} />`}
+          ${tried.length > 0 && html`<${Names} names=${tried} title=${`${counted(tried.length, noun)} without a result ${tried.length === 1 ? "is" : "are"} tried again`} />`}
+          <${Names} names=${kept} title=${keptWords(kept.length, noun)} />`}
         <${ProductionNote} />
       </div>
       <${ErrorState} error=${error} isInline />

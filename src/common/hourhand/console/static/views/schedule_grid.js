@@ -116,6 +116,6 @@ function CellDetails({ run, name, node, time, onChanged }) {
       <a href=${graph}>Show the graph of this run</a>
       ${node.started_at && html`<span>Started <${Time} at=${node.started_at} form="both" /></span>`}
       ${took && html`<span>Took ${took}</span>`}</p>
-    ${isAsking && html`<${GraphRerun} graphId=${run.job_id} from=${[name]} onClose=${close} />`}
+    ${isAsking && html`<${GraphRerun} graphId=${run.job_id} nodes=${run.nodes} from=${[name]} onClose=${close} />`}
   </section>`;
 }

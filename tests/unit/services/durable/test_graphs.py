@@ -1,0 +1,201 @@
+"""Graphs, as callers submit, see and rerun them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hourhand.domain.durable.decisions import decision_codes
+from hourhand.domain.durable.records import RecordKind
+from hourhand.domain.errors import InvalidInput, NotFound, WrongState
+from hourhand.domain.jobs.job import JobStatus
+from hourhand.services.durable import runs
+from hourhand.services.durable.graphs import SKIPPED, WAITING, NodeView
+from tests.crash.test_run_records import Owners
+from tests.scenarios.graphs import DIAMOND, GraphWorld, check_graphs, letters_of, put_graph
+
+
+@pytest.fixture
+def world() -> GraphWorld:
+    return GraphWorld()
+
+
+def nodes(world: GraphWorld) -> dict[str, NodeView]:
+    return dict(world.api.graphs.show("graph").nodes)
+
+
+def states(world: GraphWorld) -> dict[str, str]:
+    return {name: view.status for name, view in nodes(world).items()}
+
+
+def test_a_graph_that_has_not_begun_shows_its_nodes_as_waiting(world: GraphWorld) -> None:
+    put_graph(world)
+    assert states(world) == dict.fromkeys(DIAMOND, WAITING)
+
+
+def test_a_graph_shows_the_jobs_of_its_nodes_and_why_others_have_none(world: GraphWorld) -> None:
+    world.failing = {"b": 1}
+    put_graph(world)
+    world.deliver()
+    assert states(world) == {**dict.fromkeys(DIAMOND, WAITING), "a": "ENQUEUED"}
+    world.settle()
+    check_graphs(world)
+    assert states(world) == {
+        "a": "SUCCEEDED",
+        "b": "DEAD",
+        "c": "SUCCEEDED",
+        "d": SKIPPED,
+        "e": "SUCCEEDED",
+    }
+    view = nodes(world)
+    assert (view["d"].reason, view["d"].job_id) == ("upstream_failed", None)
+    job = view["a"].job
+    assert job is not None
+    assert (job.id, job.parent is not None) == (view["a"].job_id, True)
+
+
+def test_a_map_shows_how_many_of_its_jobs_ended(world: GraphWorld) -> None:
+    items = {"map": {"over": [1, 2, 3]}, "delay_seconds": 60}
+    put_graph(world, {"m": items, "n": {**items, "on_failure": "ignore"}})
+    world.failing = {"n": 9}
+    world.deliver()
+    view = nodes(world)["m"]
+    assert (view.status, view.total, view.succeeded) == ("RUNNING", 3, 0)
+    world.settle()
+    assert states(world) == {"m": "SUCCEEDED", "n": "DEAD"}
+
+
+@pytest.mark.parametrize("graph_id", ["nothing", "greeting"])
+def test_only_a_graph_can_be_shown_and_rerun(world: GraphWorld, graph_id: str) -> None:
+    world.submit(id="greeting", handler="note", payload={"name": "x"})
+    world.settle()
+    with pytest.raises(NotFound):
+        world.api.graphs.show(graph_id)
+    with pytest.raises(NotFound):
+        world.api.graphs.plan_rerun(graph_id, ["a"])
+
+
+def test_a_graph_whose_journal_is_too_long_is_not_shown(
+    world: GraphWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_graph(world)
+    world.settle()
+    monkeypatch.setattr(runs, "MAX_RECORDS", 1)
+    with pytest.raises(WrongState, match="The journal has more than 1 records"):
+        world.api.graphs.show("graph")
+
+
+def test_a_graph_with_an_unknown_handler_is_refused(world: GraphWorld) -> None:
+    with pytest.raises(InvalidInput, match=r"nodes\.a\.handler is not registered"):
+        put_graph(world, {"a": {"handler": "nobody"}})
+    with pytest.raises(InvalidInput, match=r"nodes\.a\.retires"):
+        put_graph(world, {"a": {"retires": 3}})
+
+
+def test_a_repeated_submission_is_answered_though_a_handler_is_gone(
+    world: GraphWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = put_graph(world)
+    monkeypatch.setattr(world.handlers, "find", lambda _name: None)
+    assert put_graph(world).id == first.id
+
+
+# --- reruns ---
+
+
+def test_a_rerun_includes_all_nodes_after_the_named_ones_skipped_ones_too(
+    world: GraphWorld,
+) -> None:
+    world.failing = {"b": 1}
+    put_graph(world)
+    world.settle()
+    plan = world.api.graphs.plan_rerun("graph", ["b"])
+    assert (plan.reset, plan.kept) == (("b", "d", "e"), ("a", "c"))
+    assert letters_of(world, "graph") == {"a": "R", "b": "R", "c": "R", "d": "U", "e": "R"}
+    world.failing = {}
+    done, job = world.api.graphs.rerun("graph", ["b"], actor="caller")
+    assert (done, job.round) == (plan, 2)
+    assert letters_of(world, "graph") == dict.fromkeys("abcd", "R") | {"e": "R"}
+    assert states(world) == {"a": "SUCCEEDED", "c": "SUCCEEDED"} | dict.fromkeys("bde", WAITING)
+    world.settle()
+    check_graphs(world)
+    assert letters_of(world, "graph") == {**dict.fromkeys("abcd", "R"), "e": "K"}
+    assert world.job("graph").status is JobStatus.SUCCEEDED
+
+
+def test_a_graph_that_lives_is_not_rerun(world: GraphWorld) -> None:
+    put_graph(world)
+    world.deliver()
+    with pytest.raises(WrongState):
+        world.api.graphs.rerun("graph", ["a"], actor="caller")
+
+
+def test_a_rerun_names_nodes_that_exist(world: GraphWorld) -> None:
+    put_graph(world)
+    world.settle()
+    with pytest.raises(InvalidInput, match="do not exist"):
+        world.api.graphs.plan_rerun("graph", ["nothing"])
+
+
+def test_a_second_rerun_keeps_what_the_first_one_reset(world: GraphWorld) -> None:
+    put_graph(world)
+    world.settle()
+    for names in (["b"], ["c"], ["a"], ["d"]):
+        world.api.graphs.rerun("graph", names, actor="caller")
+        world.settle()
+        check_graphs(world)
+        assert world.job("graph").status is JobStatus.SUCCEEDED
+    assert {name: len(world.jobs_named(name)) for name in DIAMOND} == {
+        "a": 2,
+        "b": 3,
+        "c": 3,
+        "d": 5,
+        "e": 0,
+    }
+
+
+def test_a_reset_that_the_run_does_not_name_has_no_effect(world: GraphWorld) -> None:
+    put_graph(world)
+    world.settle()
+    redrives = world.api.run_redrives
+    # A request that died between its record and its move, then a whole rerun of another node.
+    faults: Any = pytest.raises(WrongState)
+    before = world.job("graph")
+
+    def lose(*_: object, **__: object) -> None:
+        raise WrongState("the request died")
+
+    with faults, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(redrives.operations), "redrive", lose)
+        redrives.redrive_from("graph", ["a"], actor="caller")
+    assert world.job("graph") == before
+    world.api.graphs.rerun("graph", ["d"], actor="caller")
+    world.settle()
+    assert {name: len(world.jobs_named(name)) for name in "abcd"} == {
+        "a": 1,
+        "b": 1,
+        "c": 1,
+        "d": 2,
+    }
+
+
+# --- decisions of two owners ---
+
+
+def test_the_decision_that_was_recorded_first_stands() -> None:
+    owners = Owners()
+    names = ("a", "b")
+    owners.zombie.decide(names, {"a": "R"})
+    owners.owner.decide(names, {"a": "U", "b": "K"})
+    assert owners.owner.decisions(names) == {"a": "R"}
+    owners.owner.decide(names, {"b": "K"})
+    owners.zombie.decide(names, {"b": "R"})
+    assert owners.zombie.decisions(names) == owners.owner.decisions(names) == {"a": "R", "b": "K"}
+
+
+def test_a_run_without_decisions_has_none() -> None:
+    owners = Owners()
+    assert owners.owner.decisions(("a",)) == {}
+    assert owners.owner.journal.stored(RecordKind.DECISIONS, "") is None
+    assert decision_codes({}, ("a",), {}, 1) == {}
