@@ -219,7 +219,7 @@ def result(played: Sequence[FanOut]) -> dict[str, Any]:
         "notes": [
             f"The {IN_MEMORY.jobs:,} children ran on the memory cloud: the real services over the "
             f"stores in memory, in virtual time, with {IN_MEMORY.workers} workers side by side. "
-            f"The emulator makes some hundred calls a second, so it holds {EMULATED_CHILDREN:,}, "
+            f"The emulator makes a few hundred calls a second, so it has {EMULATED_CHILDREN:,}, "
             "over the adapters of a deployment and with one worker.",
             "Each child returns its number. The run counts the results and adds them up, and the "
             "join records are read at the end. A write of a child's item moves its entry of the "
