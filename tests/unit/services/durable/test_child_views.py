@@ -27,7 +27,7 @@ def page(
     limit: int = 100,
     cursor: str | None = None,
 ) -> ChildPage:
-    return world.api.child_views.page("batch", status=status, limit=limit, cursor=cursor)
+    return world.api.child_views.page("batch", status=status, path=None, limit=limit, cursor=cursor)
 
 
 def pages(world: GraphWorld, status: JobStatus | None, limit: int) -> Iterator[ChildPage]:
@@ -97,7 +97,7 @@ def test_only_a_run_has_children(world: GraphWorld) -> None:
     world.submit(id="greeting", handler="note", payload={"name": "x"})
     for job_id, error in (("nothing", NotFound), ("greeting", NotDurable)):
         with pytest.raises(error):
-            world.api.child_views.page(job_id, status=None, limit=1, cursor=None)
+            world.api.child_views.page(job_id, status=None, path=None, limit=1, cursor=None)
 
 
 def test_children_of_a_journal_that_is_too_long_are_not_listed(
