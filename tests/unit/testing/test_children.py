@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hourhand import ChildFailed, MapFailed, Retry, RunContext, job
+from hourhand.domain.errors import InvalidInput
 from hourhand.handlers import JobContext, Registry
 from hourhand.memory import START
 from hourhand.testing import FakeHourhand, replay
@@ -285,3 +286,45 @@ def test_a_journal_with_children_is_replayed_against_new_code(jobs: FakeHourhand
 
     with pytest.raises(ReplayMismatch, match="has 2 children now, and its record has 3"):
         replay(journal, changed)
+
+
+def test_a_redriven_map_over_several_join_records_ends(jobs: FakeHourhand) -> None:
+    FAILING.add(130)
+    run_id = started(jobs, lambda ctx, n: ctx.map("all", range(n), "double"), 150)
+    assert jobs.get(run_id).status == "DEAD"
+    FAILING.clear()
+    CALLS.clear()
+    jobs.client.redrive(run_id)
+    jobs.run_due()
+    assert result(jobs, run_id) == [2 * n for n in range(150)]
+    assert CALLS == [130]
+
+
+def test_a_run_that_catches_the_error_of_an_unknown_handler_ends(jobs: FakeHourhand) -> None:
+    def run(ctx: RunContext, _: Any) -> Any:
+        with pytest.raises(InvalidInput) as refused:
+            ctx.submit("nothing", 1)
+        return refused.value.detail
+
+    assert "'nothing' is not registered" in result(jobs, started(jobs, run))
+
+
+def test_a_child_below_a_child_is_awaited(jobs: FakeHourhand) -> None:
+    def run(ctx: RunContext, depth: Any) -> Any:
+        if depth == 0:
+            return ctx.submit_and_wait("double", 3)
+        ctx.submit("flow", depth - 1)
+        return depth
+
+    run_id = started(jobs, run, 2)
+    assert result(jobs, run_id) == 2
+    assert CALLS == [3]
+
+
+@pytest.mark.parametrize("characters", [900, 3_000, 5_000, 300_000])
+def test_the_result_of_a_child_is_returned_whatever_its_size(
+    jobs: FakeHourhand, characters: int
+) -> None:
+    value = "x" * characters
+    run_id = started(jobs, lambda ctx, _: len(ctx.submit_and_wait("slow", value)))
+    assert result(jobs, run_id) == characters

@@ -324,12 +324,12 @@ def test_a_replay_that_may_not_write_cancels_no_children() -> None:
 
 def test_a_child_that_changes_again_and_again_is_left_to_the_next_invocation() -> None:
     world, child = redriven_late()
-    services = Opened().run._children
+    services: Any = Opened().run._children
     later = world.clock.now() + timedelta(days=400)
-    refusing = replace(services, jobs=_Refusing(child))
+    refusing: Any = replace(services, jobs=_Refusing(child))
     with pytest.raises(Unavailable, match="changed too often"):
         refusing._prolong_child(child, later)
-    gone = replace(services, jobs=_Refusing(None))
+    gone: Any = replace(services, jobs=_Refusing(None))
     gone._prolong_child(child, later)
     refusing._prolong_child(child, world.clock.now())
 
