@@ -121,20 +121,21 @@ class Shell:
         self._begin(self.clock)
 
     def _begin(self, clock: Clock) -> None:
+        self._time = clock
         self.answer = self.answer_as_api
         self._lock = threading.Lock()
         self.monkeypatch.setattr(
             "hourhand.cli.verbs.Session", functools.partial(Session, clock=clock)
         )
-        self.monkeypatch.setattr(Connection, "open", lambda _: self._open(clock))
+        self.monkeypatch.setattr(Connection, "open", lambda _: self._open())
         for name, value in {"COLUMNS": "100", "LINES": "30", "TERM": "xterm"}.items():
             self.monkeypatch.setenv(name, value)
         for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
             self.monkeypatch.delenv(name, raising=False)
 
-    def _open(self, clock: Clock) -> Client:
+    def _open(self) -> Client:
         transport = httpx.MockTransport(self._answer_one)
-        return Client(ENDPOINT, auth="none", transport=transport, clock=clock)
+        return Client(ENDPOINT, auth="none", transport=transport, clock=self._time)
 
     def _answer_one(self, request: httpx.Request) -> httpx.Response:
         with self._lock:
