@@ -141,11 +141,12 @@ class Scenario:
     @contextmanager
     def in_force(self) -> Iterator[None]:
         """Let the constants of the code be as the scenario has them."""
-        before, joins.CHUNK = joins.CHUNK, self.chunk
+        names = vars(joins)
+        before, names["CHUNK"] = names["CHUNK"], self.chunk
         try:
             yield
         finally:
-            joins.CHUNK = before
+            names["CHUNK"] = before
 
     @property
     def directory(self) -> MemoryHandlerDirectory:

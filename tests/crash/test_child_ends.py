@@ -330,7 +330,7 @@ def test_a_child_does_not_start_under_a_later_run_of_the_same_id() -> None:
 # --- faults at any call, of a few works ---
 
 
-def named(*names: str) -> Any:
+def named(*names: str) -> pytest.MarkDecorator:
     works = [work for work in FAMILIES if work.name in names]
     assert len(works) == len(names)
     return pytest.mark.parametrize("work", works, ids=lambda work: work.name)

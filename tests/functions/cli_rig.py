@@ -121,12 +121,12 @@ class Shell:
         self._begin(self.clock)
 
     def _begin(self, clock: Clock) -> None:
-        self._time = clock
         self.answer = self.answer_as_api
         self._lock = threading.Lock()
         self.monkeypatch.setattr(
             "hourhand.cli.verbs.Session", functools.partial(Session, clock=clock)
         )
+        self._clock = clock
         self.monkeypatch.setattr(Connection, "open", lambda _: self._open())
         for name, value in {"COLUMNS": "100", "LINES": "30", "TERM": "xterm"}.items():
             self.monkeypatch.setenv(name, value)
@@ -135,7 +135,7 @@ class Shell:
 
     def _open(self) -> Client:
         transport = httpx.MockTransport(self._answer_one)
-        return Client(ENDPOINT, auth="none", transport=transport, clock=self._time)
+        return Client(ENDPOINT, auth="none", transport=transport, clock=self._clock)
 
     def _answer_one(self, request: httpx.Request) -> httpx.Response:
         with self._lock:

@@ -78,7 +78,12 @@ def test_a_run_with_many_children_lets_ends_come_before_it_suspends(
         world = GraphWorld()
         sleep = world.clock.sleep
         slept.clear()
-        monkeypatch.setattr(world.clock, "sleep", lambda s: (slept.append(s), sleep(s)))
+
+        def note(seconds: float) -> None:
+            slept.append(seconds)
+            sleep(seconds)
+
+        monkeypatch.setattr(world.clock, "sleep", note)
         put_graph(world, {f"n{n}": {} for n in range(nodes)})
         world.deliver()
         return world

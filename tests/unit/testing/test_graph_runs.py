@@ -141,7 +141,7 @@ def member(name: Any) -> dict[str, Any]:
     return {"handler": "note", "payload": name}
 
 
-CALLBACKS = {
+CALLBACKS: dict[str, Any] = {
     "on_success": member("success"),
     "on_complete": member("complete"),
     "on_failure": member("failure"),

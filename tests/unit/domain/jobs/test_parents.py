@@ -8,7 +8,7 @@ from itertools import combinations, product
 
 import pytest
 
-from hourhand.domain.jobs.job import EventKind, Job
+from hourhand.domain.jobs.job import EventKind, HistoryEvent, Job
 from hourhand.domain.jobs.parents import (
     NOT_NEEDED,
     PARENT_ENDED,
@@ -94,7 +94,7 @@ SENT = an_event(EventKind.DISPATCHED_AGAIN, at=after(-300))
     ],
 )
 def test_a_child_that_began_or_that_an_operator_redrove_needs_no_run(
-    history: tuple, token: int, must_find: bool
+    history: tuple[HistoryEvent, ...], token: int, must_find: bool
 ) -> None:
     found = a_child(history=history, token=token).parent_to_find
     assert found == (TO_FIND if must_find else None)

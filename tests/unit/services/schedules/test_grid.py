@@ -32,7 +32,7 @@ def jobs() -> FakeHourhand:
 
 
 def services(jobs: FakeHourhand) -> Services:
-    found: Services = jobs._time.installation.app.__closure__[0].cell_contents  # type: ignore[index,attr-defined]
+    found: Services = jobs._time.installation.app.__closure__[0].cell_contents  # type: ignore[index]
     return found
 
 
