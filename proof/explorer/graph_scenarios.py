@@ -219,4 +219,12 @@ GRAPH_REDRIVE_NODE = replace(
     limits=QUIET,
 )
 
+GRAPH_REDRIVE_ZOMBIE = replace(
+    GRAPH_SKIP,
+    name="graph-redrive-zombie",
+    about="a person redrives the node that failed, between two owners that decide on it",
+    operations=(_redrives_node("b"),),
+    deliveries=3,
+)
+
 GRAPHS = scenarios_among(globals())

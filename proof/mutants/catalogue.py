@@ -10,7 +10,7 @@ from proof.mutants.table import TABLES, read_table
 
 CONDITIONS = "a clause of a condition"
 FATES = read_fates((TABLES / "conditions.md").read_text())
-_PAGES = ("jobs", "ticks", "schedules", "adapters", "limits", "runs", "children")
+_PAGES = ("jobs", "ticks", "schedules", "adapters", "limits", "runs", "children", "graphs")
 
 
 def _by_area() -> Mapping[str, tuple[Mutant, ...]]:

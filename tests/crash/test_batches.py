@@ -6,9 +6,19 @@ from contextlib import suppress
 
 import pytest
 
+from hourhand.domain.durable.built_in import MEMBERS
 from hourhand.domain.errors import BatchClosed, MembersMissing
 from hourhand.domain.jobs.job import JobStatus
-from tests.scenarios.graphs import BATCHES, GraphWorld, check_graphs, close, fill
+from hourhand.testing import Faults
+from tests.scenarios.graphs import (
+    BATCHES,
+    GraphWorld,
+    check_graphs,
+    close,
+    fill,
+    note,
+    put_batch,
+)
 from tests.scenarios.grid import Points, at_every_point, beside_every_call, play
 from tests.scenarios.work import Work, crashes, lost_answers, throttles
 from tests.world.checks import check_world
@@ -29,7 +39,7 @@ def test_without_a_fault_the_work_has_its_effect(work: Work) -> None:
     world, was_acknowledged = play(work, minutes=MINUTES)
     check(world)
     assert was_acknowledged
-    assert world.store.jobs()["batch"].status in work.ends
+    assert world.store.jobs()["batch"].status is work.ends[0]
 
 
 @each_work
@@ -101,3 +111,63 @@ def check_with_cancels(world: World) -> None:
     if batch.status is JobStatus.CANCELLED:
         jobs = world.store.jobs().values()
         assert all(job.status.is_final for job in jobs), "a member outlives its batch"
+
+
+def opened() -> GraphWorld:
+    world = GraphWorld()
+    put_batch(world, is_open=True)
+    world.deliver()
+    return world
+
+
+def test_a_close_reports_full_join_records_to_the_root() -> None:
+    world = opened()
+    fill(world, 0, 100)
+    world.minute()
+    world.api.batches.add("batch", 100, [{**note("m100"), "delay_seconds": 600}])
+    close(world)
+    world.settle()
+    assert world.job("batch").status is JobStatus.SUCCEEDED
+
+
+def test_a_place_that_is_reserved_after_the_lock_is_not_used() -> None:
+    world = opened()
+    fill(world, 0, 1)
+    late = Faults().interrupt("side_items.write_item", lambda: close(world), nth=1)
+    with pytest.raises(BatchClosed):
+        fill(world, 1, 1, world.process(late))
+    world.settle()
+    check(world)
+
+
+def test_a_reset_of_the_members_of_an_open_batch_opens_it_again() -> None:
+    world = opened()
+    for count in (3, 1):
+        fill(world, 0, count)
+        close(world)
+        world.settle()
+        assert world.api.batches.show("batch").succeeded == count
+        if count == 3:
+            world.api.run_redrives.redrive_from("batch", [MEMBERS], actor="caller")
+            world.minute()
+
+
+def test_a_place_is_reserved_once() -> None:
+    """Two requests with the same members: one has put them while the other reserves."""
+    world = opened()
+    fill(world, 0, 1)
+    late = Faults().interrupt("side_items.write_item", lambda: fill(world, 1, 2), nth=1)
+    fill(world, 1, 1, world.process(late))
+    close(world, 3)
+    world.settle()
+    check(world)
+
+
+def test_a_place_that_is_reserved_behind_the_last_record_is_none_of_the_batch() -> None:
+    world = opened()
+    fill(world, 0, 100)
+    late = Faults().interrupt("side_items.write_item", lambda: close(world), nth=1)
+    with pytest.raises(BatchClosed):
+        fill(world, 100, 1, world.process(late))
+    world.settle()
+    assert world.api.batches.show("batch").succeeded == 100

@@ -8,7 +8,9 @@ import pytest
 
 from hourhand.domain.errors import WrongState
 from hourhand.domain.jobs.job import JobStatus
-from tests.scenarios.graphs import GRAPHS, GraphWorld, check_graphs
+from hourhand.testing import Crash
+from tests.crash.test_run_records import Owners
+from tests.scenarios.graphs import GRAPHS, GraphWorld, check_graphs, letters_of, put_graph
 from tests.scenarios.grid import Points, at_every_point, beside_every_call, play
 from tests.scenarios.work import Work, crashes, lost_answers, throttles
 from tests.world.checks import check_world
@@ -29,7 +31,7 @@ def test_without_a_fault_the_work_has_its_effect(work: Work) -> None:
     world, was_acknowledged = play(work, minutes=MINUTES)
     check(world)
     assert was_acknowledged
-    assert world.store.jobs()["graph"].status in work.ends
+    assert world.store.jobs()["graph"].status is work.ends[0]
 
 
 @each_work
@@ -83,3 +85,79 @@ def test_a_cancelled_graph_cancels_its_nodes() -> None:
     world.settle()
     assert world.job("graph").status is JobStatus.CANCELLED
     assert {job.status for job in world.jobs_named("a")} == {JobStatus.CANCELLED}
+
+
+def test_a_decision_is_recorded_before_its_node_is_submitted() -> None:
+    """A worker dies at any call; then a person redrives the node that decided."""
+    work = next(work for work in GRAPHS if work.name == "a graph that decides on a failure")
+    for fault in crashes(work.calls()):
+        world, process, faults = work.prepare()
+        fault.plan(faults)
+        with suppress(Crash):
+            work.act(world, process)
+        redrive_of_a_node(world, work)
+        world.deliver()
+        world.settle()
+        check(world)
+
+
+def test_the_decision_that_was_recorded_first_stands() -> None:
+    owners = Owners()
+    names = ("a", "b")
+    owners.zombie.decide(names, {"a": "R"})
+    owners.owner.decide(names, {"a": "U", "b": "K"})
+    assert owners.owner.decisions(names) == {"a": "R"}
+    owners.owner.decide(names, {"b": "K"})
+    owners.zombie.decide(names, {"b": "R"})
+    assert owners.zombie.decisions(names) == owners.owner.decisions(names) == {"a": "R", "b": "K"}
+
+
+def test_a_reset_that_the_run_does_not_name_has_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request dies between its record and its move, then another node is rerun."""
+    world = GraphWorld()
+    put_graph(world)
+    world.settle()
+    redrives = world.api.run_redrives
+    before = world.job("graph")
+
+    def die(*_: object, **__: object) -> None:
+        raise Crash("the request died")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(redrives.operations), "redrive", die)
+        with pytest.raises(Crash):
+            redrives.redrive_from("graph", ["a"], actor="caller")
+    assert world.job("graph") == before
+    world.api.graphs.rerun("graph", ["d"], actor="caller")
+    world.settle()
+    counts = {name: len(world.jobs_named(name)) for name in "abcd"}
+    assert counts == {"a": 1, "b": 1, "c": 1, "d": 2}
+
+
+def test_a_rerun_includes_what_follows() -> None:
+    world = GraphWorld({"b": 1})
+    put_graph(world)
+    world.settle()
+    assert letters_of(world, "graph")["d"] == "U"
+    world.failing = {}
+    world.api.graphs.rerun("graph", ["b"], actor="caller")
+    world.settle()
+    assert letters_of(world, "graph") == {**dict.fromkeys("abcd", "R"), "e": "K"}
+    assert {name: len(world.jobs_named(name)) for name in "abcde"} == {
+        "a": 1,
+        "b": 2,
+        "c": 1,
+        "d": 1,
+        "e": 1,
+    }
+
+
+def test_a_node_that_ran_stays_so_in_the_next_round() -> None:
+    world = GraphWorld({"b": 1})
+    put_graph(world)
+    world.settle()
+    assert letters_of(world, "graph")["e"] == "R"
+    world.api.operations.redrive("graph", actor="caller")
+    world.settle()
+    # The node that failed has succeeded now: another one that ran for that did run.
+    assert letters_of(world, "graph") == dict.fromkeys("abcde", "R")

@@ -65,6 +65,18 @@ def test_children_in_one_state_are_listed_with_the_counts_of_all(
     assert children(api, "?status=RUNNING")["children"] == []
 
 
+def test_children_of_one_call_are_listed_by_its_path(
+    hourhand: FakeHourhand, api: ApiClient
+) -> None:
+    run(hourhand, api, [0, 1])
+    found = children(api, "?path=parts")
+    assert [(one["path"], one["index"]) for one in found["children"]] == [
+        ("parts", 0),
+        ("parts", 1),
+    ]
+    assert children(api, "?path=nothing")["children"] == []
+
+
 def test_children_come_in_pages(hourhand: FakeHourhand, api: ApiClient) -> None:
     run(hourhand, api, list(range(5)))
     places: list[tuple[str, int]] = []
@@ -99,6 +111,7 @@ def test_a_page_of_children_with_many_tags_comes_back_shorter(
         ("?limit=0", "limit"),
         ("?limit=201", "limit"),
         ("?cursor=forged", "cursor"),
+        ("?path=a%20b", "path"),
         ("?handler=note", "handler"),
     ],
 )

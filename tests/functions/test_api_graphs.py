@@ -115,6 +115,18 @@ def test_a_failed_graph_shows_why_each_node_did_not_run(
     assert found["map"]["started_at"] is not None
 
 
+def test_a_node_whose_job_could_not_be_submitted_shows_why(
+    hourhand: FakeHourhand, api: ApiClient
+) -> None:
+    late = node("late", "slow", expires_at="2026-01-05T09:30:00Z")
+    graph = submitted(hourhand, api, {"slow": node("slow", delay_seconds=3600), "late": late})
+    hourhand.advance(hours=2)
+    shown = api.get(f"/v1/graphs/{graph}").json
+    found = shown["nodes"]["late"]
+    assert (shown["status"], found["status"], found["job_id"]) == ("DEAD", "DEAD", None)
+    assert "expires_at" in found["error"]["message"]
+
+
 def test_a_map_that_runs_shows_how_far_it_is(hourhand: FakeHourhand, api: ApiClient) -> None:
     item = {"handler": "note", "over": [1, 2], "tolerate": 0.5}
     graph = submitted(hourhand, api, {"m": {"map": item, "delay_seconds": 60}})

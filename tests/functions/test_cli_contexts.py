@@ -16,7 +16,8 @@ API = "https://api.example"
 READS = {
     *("jobs list", "jobs show", "jobs events", "jobs logs", "jobs watch"),
     *("handlers list", "handlers show", "limits list", "limits show", "audit"),
-    *("runs steps", "runs journal", "check"),
+    *("runs steps", "runs journal", "jobs children", "check"),
+    *("graphs show", "batches show", "schedules grid"),
     *("schedules list", "schedules show", "schedules occurrences", "schedules preview"),
     *("calendars list", "calendars show", "dead-letters list", "dead-letters show"),
     *("stats", "console", "doctor", "config show", "estimate", "dev", "demo"),

@@ -201,6 +201,8 @@ def test_children_are_listed_with_their_calls(shell: Shell, hourhand: FakeHourha
     assert rows[2].endswith("NotRetryable: 1 is broken")
     dead = shell.type("jobs", "children", run, "--status", "dead", "--json").objects
     assert [(one["index"], one["parent_id"]) for one in dead] == [(1, "run")]
+    (first,) = shell.type("jobs", "children", run, "--path", "head", "--json").objects
+    assert first["path"] == "head"
     ran = shell.type("jobs", "children", run, "--limit", "2")
     assert "Only the first 2 are shown" in ran.err
 

@@ -195,6 +195,7 @@ def test_children_are_iterated_over_all_pages(hourhand: FakeHourhand) -> None:
     (failed,) = hourhand.client.children(run, "DEAD")
     assert (failed.index, failed.parent_id) == (3, run)
     assert len(list(hourhand.client.children(run, limit=3))) == 3
+    assert [one.path for one in hourhand.client.children(run, path="head")] == ["head"]
     steps = {step.path: step for step in hourhand.client.runs.steps(run)}
     assert steps["parts"].of is not None
     assert (steps["parts"].of.total, steps["parts"].of.failed) == (5, 1)

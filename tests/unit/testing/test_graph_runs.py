@@ -131,7 +131,8 @@ def test_a_large_result_is_read_by_its_reader(jobs: FakeHourhand) -> None:
 
 def submit_batch(double: FakeHourhand, count: int, *, is_open: bool = False) -> str:
     members = [member(number) for number in range(count)]
-    batch = double.client.batches.submit(members, open=is_open, **CALLBACKS)
+    callbacks: Any = CALLBACKS
+    batch = double.client.batches.submit(members, open=is_open, **callbacks)
     double.run_due()
     return batch.id
 

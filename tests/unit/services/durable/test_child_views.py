@@ -24,10 +24,11 @@ def page(
     world: GraphWorld,
     status: JobStatus | None = None,
     *,
+    path: str | None = None,
     limit: int = 100,
     cursor: str | None = None,
 ) -> ChildPage:
-    return world.api.child_views.page("batch", status=status, path=None, limit=limit, cursor=cursor)
+    return world.api.child_views.page("batch", status=status, path=path, limit=limit, cursor=cursor)
 
 
 def pages(world: GraphWorld, status: JobStatus | None, limit: int) -> Iterator[ChildPage]:
@@ -56,6 +57,13 @@ def test_children_are_listed_in_the_order_of_their_calls(world: GraphWorld) -> N
     assert {path for path, _ in places(found)[5:]} == {"on_failure", "on_complete"}
     assert (found.total, found.succeeded, found.failed) == (7, 5, 2)
     assert found.next_cursor is None
+
+
+def test_children_are_listed_by_their_call(world: GraphWorld) -> None:
+    world.settle()
+    assert places(page(world, path="on_failure")) == [("on_failure", 0)]
+    assert places(page(world, JobStatus.DEAD, path="jobs")) == [("jobs", 1), ("jobs", 3)]
+    assert not page(world, path="nothing").children
 
 
 @pytest.mark.parametrize("limit", [1, 2, 7])

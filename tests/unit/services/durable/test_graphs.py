@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from hourhand.domain.durable.decisions import decision_codes
@@ -153,45 +151,6 @@ def test_a_second_rerun_keeps_what_the_first_one_reset(world: GraphWorld) -> Non
         "d": 5,
         "e": 0,
     }
-
-
-def test_a_reset_that_the_run_does_not_name_has_no_effect(world: GraphWorld) -> None:
-    put_graph(world)
-    world.settle()
-    redrives = world.api.run_redrives
-    # A request that died between its record and its move, then a whole rerun of another node.
-    faults: Any = pytest.raises(WrongState)
-    before = world.job("graph")
-
-    def lose(*_: object, **__: object) -> None:
-        raise WrongState("the request died")
-
-    with faults, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(redrives.operations), "redrive", lose)
-        redrives.redrive_from("graph", ["a"], actor="caller")
-    assert world.job("graph") == before
-    world.api.graphs.rerun("graph", ["d"], actor="caller")
-    world.settle()
-    assert {name: len(world.jobs_named(name)) for name in "abcd"} == {
-        "a": 1,
-        "b": 1,
-        "c": 1,
-        "d": 2,
-    }
-
-
-# --- decisions of two owners ---
-
-
-def test_the_decision_that_was_recorded_first_stands() -> None:
-    owners = Owners()
-    names = ("a", "b")
-    owners.zombie.decide(names, {"a": "R"})
-    owners.owner.decide(names, {"a": "U", "b": "K"})
-    assert owners.owner.decisions(names) == {"a": "R"}
-    owners.owner.decide(names, {"b": "K"})
-    owners.zombie.decide(names, {"b": "R"})
-    assert owners.zombie.decisions(names) == owners.owner.decisions(names) == {"a": "R", "b": "K"}
 
 
 def test_a_run_without_decisions_has_none() -> None:

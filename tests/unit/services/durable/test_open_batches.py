@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from hourhand.domain.durable import joins
-from hourhand.domain.durable.built_in import MEMBERS, BatchStatus
+from hourhand.domain.durable.built_in import BatchStatus
 from hourhand.domain.errors import (
     BatchClosed,
     InvalidInput,
@@ -384,16 +384,3 @@ def test_an_open_batch_that_runs_afresh_takes_members_again(world: GraphWorld) -
     world.settle()
     view = world.api.batches.show("batch")
     assert (view.status, view.succeeded) == (BatchStatus.SUCCEEDED, 2)
-
-
-def test_members_that_were_reset_are_added_again(world: GraphWorld) -> None:
-    fill(world, 0, 3)
-    close(world)
-    world.settle()
-    world.api.run_redrives.redrive_from("batch", [MEMBERS], actor="caller")
-    world.minute()
-    fill(world, 0, 1)
-    close(world)
-    world.settle()
-    view = world.api.batches.show("batch")
-    assert (view.status, view.total, view.succeeded) == (BatchStatus.SUCCEEDED, 1, 1)

@@ -91,10 +91,10 @@ def _counts(view: NodeView) -> dict[str, Any] | None:
 
 
 def _error_of(view: NodeView) -> ErrorInfo | None:
-    """Return why the job of a node failed last, or what failed of a map."""
+    """Return why a node was refused, why its job failed last, or what failed of a map."""
     if view.job is not None:
         return summary(view.job).error
-    if view.status != JobStatus.DEAD:
-        return None
+    if view.error is not None or view.status != JobStatus.DEAD:
+        return view.error
     message = f"{view.failed:,} of {view.total:,} jobs failed."
     return ErrorInfo(type="MapFailed", message=message, retryable=False)
