@@ -29,6 +29,7 @@ from proof.explorer.effects import HANDLER, JOBS, QUEUES, SIDE_ITEMS, true_time
 from proof.explorer.machine import Machine
 from proof.explorer.process import hand_back
 from proof.explorer.rules import letters_owed
+from proof.explorer.rules_of_graphs import batches_left
 from proof.explorer.rules_of_limits import judge_rates, payloads_lost, slots_left
 from proof.explorer.rules_of_schedules import (
     is_outdated,
@@ -233,6 +234,7 @@ class _Run:
                     check_end(job)
                 except AssertionError as error:
                     yield f"job {job.id} ended wrongly: {error}"
+        yield from batches_left({job.id: job for job in self.jobs()})
         yield from letters_owed(self.jobs(), self.ports["queues"].dead_letters)
         # Whoever dies as it redrives may leave an object behind that costs its storage.
         finished = {} if self.scenario.operations else self.ports["objects"]._finished

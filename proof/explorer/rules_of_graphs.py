@@ -40,12 +40,25 @@ def judge_batches(before: Mapping[str, Job], after: Mapping[str, Job]) -> Iterat
             for name, times in Counter(callbacks).items():
                 if times > 1:
                     yield f"the callback {name} exists {times} times"
+            if len(callbacks) > len(_jobs_of(batch, before)[1]):
+                live = [job.id for job in members if not job.status.is_final]
+                yield from (f"a callback came before the member {one} ended" for one in live)
             old = before.get(batch.id)
             if old is not None and old.status is JobStatus.SUCCEEDED:
                 late = [job.id for job in members if job.id not in before]
                 yield from (f"the member {one} was put into a batch that had ended" for one in late)
             elif old is not None and not old.status.is_final and _ended_by_its_members(batch):
                 yield from _ended_wrongly(batch, members, callbacks)
+
+
+def batches_left(jobs: Mapping[str, Job]) -> Iterator[str]:
+    """Yield which batches did not end by their members, once all faults are over."""
+    for batch in jobs.values():
+        if batch.handler == BATCH and batch.status.is_final:
+            if not _ended_by_its_members(batch):
+                yield f"the batch ended {batch.status} for {batch.last_failure}"
+            else:
+                yield from _ended_wrongly(batch, *_jobs_of(batch, jobs))
 
 
 def _jobs_of(batch: Job, jobs: Mapping[str, Job]) -> tuple[list[Job], list[str]]:

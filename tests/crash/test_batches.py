@@ -9,7 +9,7 @@ import pytest
 from hourhand.domain.durable.built_in import MEMBERS
 from hourhand.domain.errors import BatchClosed, MembersMissing
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.testing import Faults
+from hourhand.testing import Crash, Faults
 from tests.scenarios.graphs import (
     BATCHES,
     GraphWorld,
@@ -153,14 +153,20 @@ def test_a_reset_of_the_members_of_an_open_batch_opens_it_again() -> None:
 
 
 def test_a_place_is_reserved_once() -> None:
-    """Two requests with the same members: one has put them while the other reserves."""
+    """A request dies that reserves a place which another one has taken meanwhile."""
     world = opened()
     fill(world, 0, 1)
-    late = Faults().interrupt("side_items.write_item", lambda: fill(world, 1, 2), nth=1)
-    fill(world, 1, 1, world.process(late))
-    close(world, 3)
+    faults = Faults().interrupt("side_items.write_item", lambda: fill(world, 1, 1), nth=1)
+    faults.interrupt("side_items.write_item", die, nth=2)
+    with suppress(Crash):
+        fill(world, 1, 1, world.process(faults))
+    close(world, 2)
     world.settle()
     check(world)
+
+
+def die() -> None:
+    raise Crash("the process died")
 
 
 def test_a_place_that_is_reserved_behind_the_last_record_is_none_of_the_batch() -> None:
@@ -170,4 +176,5 @@ def test_a_place_that_is_reserved_behind_the_last_record_is_none_of_the_batch() 
     with pytest.raises(BatchClosed):
         fill(world, 100, 1, world.process(late))
     world.settle()
+    assert world.job("batch").status is JobStatus.SUCCEEDED
     assert world.api.batches.show("batch").succeeded == 100
