@@ -69,8 +69,8 @@ def order(ctx: RunContext) -> Any:
     return callback.result()
 
 
-@job("fan-out", durable=True, retry=Retry(max_attempts=1))
-def fan_out(ctx: RunContext, payload: Any) -> Any:
+@job("spread", durable=True, retry=Retry(max_attempts=1))
+def spread(ctx: RunContext, payload: Any) -> Any:
     """Wait for two children; with a payload, leave one behind and fail."""
     if payload:
         ctx.submit("greet", "late", delay=3600)

@@ -203,7 +203,7 @@ def durable_runs(cloud: RecordedCloud) -> None:
 def children(cloud: RecordedCloud) -> None:
     """A run that waits for its children, and one that fails and cancels them."""
     batching = cloud.function("worker", HOURHAND_DISPATCH="batch")
-    runs = [submit(cloud, "fan-out", payload=fails) for fails in (None, True)]
+    runs = [submit(cloud, "spread", payload=fails) for fails in (None, True)]
     for _ in range(3):
         cloud.deliver(by=batching)
     assert [status_of(cloud, run) for run in runs] == ["SUCCEEDED", "DEAD"]

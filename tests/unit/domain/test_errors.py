@@ -27,6 +27,8 @@ STATUS_BY_CODE = {
     "count_changed": 409,
     "unique_conflict": 409,
     "already_completed": 409,
+    "batch_closed": 409,
+    "members_missing": 409,
     "compensated": 409,
     "not_durable": 409,
     "run_ended": 409,
