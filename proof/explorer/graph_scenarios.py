@@ -10,16 +10,25 @@ from typing import Any
 from hourhand.api.requests import JobSubmission
 from hourhand.api.routing import Services
 from hourhand.domain.durable.built_in import BATCH, GRAPH
+from hourhand.domain.durable.joins import report_success
 from hourhand.domain.errors import BatchClosed, HourhandError, MembersMissing, Unavailable
 from hourhand.domain.graphs.parsing import parse_graph
-from hourhand.domain.jobs.parents import child_id, join_key
+from hourhand.domain.jobs.parents import ParentLink, child_id, join_key
 from hourhand.domain.times import to_ms
 from hourhand.handlers.run_context import RunContext
 from proof.explorer.family_scenarios import CHILD, families
 from proof.explorer.operations import JOB
 from proof.explorer.process import ScriptedProcess
 from proof.explorer.rules_of_graphs import ON_COMPLETE, ON_SUCCESS
-from proof.explorer.scenario import CRASH, QUIET, Limits, Operation, Scenario, scenarios_among
+from proof.explorer.scenario import (
+    CRASH,
+    QUIET,
+    REDELIVERED,
+    Limits,
+    Operation,
+    Scenario,
+    scenarios_among,
+)
 from tests.scenarios.steps import after
 from tests.world.world import World
 
@@ -125,6 +134,19 @@ def _redrives_node(name: str) -> Operation:
     return _asks("person", request)
 
 
+def _succeeds(name: str) -> Operation:
+    """Return the report that a node has succeeded, after a person redrove its job."""
+
+    def act(process: ScriptedProcess) -> object:
+        run = process.adapters.jobs.get(JOB)
+        assert run is not None
+        key = join_key(name, 0, to_ms(run.created_at))
+        link = ParentLink(run_id=JOB, segment=0, join_key=key, index=0, kept_until=run.created_at)
+        return process.adapters.side_items.write_item(report_success(link, None))
+
+    return Operation(name="child", act=act)
+
+
 BATCH_EMPTY = Scenario(
     name="batch-empty",
     about="a batch without members, whose worker may die",
@@ -198,6 +220,7 @@ GRAPH_SKIP = replace(
     arrange=after(graph(SKIP), delivered(2)),
     deliveries=2,
     workers=2,
+    offsets=REDELIVERED,
     limits=Limits(crashes=0, expiries=1, only_leases=True),
 )
 
@@ -219,12 +242,11 @@ GRAPH_REDRIVE_NODE = replace(
     limits=QUIET,
 )
 
-GRAPH_REDRIVE_ZOMBIE = replace(
+GRAPH_LATE_SUCCESS = replace(
     GRAPH_SKIP,
-    name="graph-redrive-zombie",
-    about="a person redrives the node that failed, between two owners that decide on it",
-    operations=(_redrives_node("b"),),
-    deliveries=3,
+    name="graph-late-success",
+    about="the node that failed succeeds after all, between two owners that decide on it",
+    operations=(_succeeds("b"),),
 )
 
 GRAPHS = scenarios_among(globals())

@@ -18,7 +18,15 @@ from hourhand.ports.clock import Clock
 from hourhand.ports.handler_runner import Finished, Pulse
 from proof.explorer.operations import JOB, operates, submitted
 from proof.explorer.process import HonestPulse, ScriptedProcess
-from proof.explorer.scenario import CRASH, QUIET, Limits, Operation, Scenario, scenarios_among
+from proof.explorer.scenario import (
+    CRASH,
+    QUIET,
+    REDELIVERED,
+    Limits,
+    Operation,
+    Scenario,
+    scenarios_among,
+)
 from tests.scenarios.steps import after
 from tests.world.durable import durable
 from tests.world.runs import Behaviour
@@ -160,6 +168,7 @@ INVOCATION_ZOMBIE = replace(
     name="invocation-zombie",
     about="two owners of a run, one of which was paused beyond its lease",
     workers=2,
+    offsets=REDELIVERED,
     limits=Limits(crashes=0, expiries=1, only_leases=True),
 )
 

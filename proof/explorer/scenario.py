@@ -30,6 +30,10 @@ WEEK = 7 * 86_400
 TIMINGS = Timings(first_look_back=timedelta(0))
 """The defaults, but that a new installation reads nothing older than itself."""
 
+REDELIVERED = (TIMINGS.visibility - TIMINGS.job_lease + timedelta(milliseconds=1),)
+"""How long after the end of a lease the message of its job is visible again, from which another
+worker takes the job over."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:

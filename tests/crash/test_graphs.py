@@ -18,6 +18,12 @@ from tests.world.world import World
 
 MINUTES = 45
 
+FAULTS = [
+    crashes,
+    pytest.param(throttles, marks=pytest.mark.exhaustive),
+    pytest.param(lost_answers, marks=pytest.mark.exhaustive),
+]
+
 each_work = pytest.mark.parametrize("work", GRAPHS, ids=lambda work: work.name)
 
 
@@ -35,7 +41,7 @@ def test_without_a_fault_the_work_has_its_effect(work: Work) -> None:
 
 
 @each_work
-@pytest.mark.parametrize("points", [crashes, throttles, lost_answers])
+@pytest.mark.parametrize("points", FAULTS)
 def test_a_fault_at_any_call_loses_no_node_and_no_decision(work: Work, points: Points) -> None:
     at_every_point(work, points, check, minutes=MINUTES)
 
