@@ -2,7 +2,7 @@
 
 The stage is that of `bench.write_units`: the real services over an emulator that counts as
 DynamoDB does. Each unit is counted with the item that was written, so that those of the children,
-of their join records and of the run itself are told apart.
+of their join records and of the run itself are counted separately.
 """
 
 from __future__ import annotations
