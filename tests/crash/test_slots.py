@@ -14,6 +14,7 @@ from hourhand.domain.jobs.job import Job, JobStatus, Priority
 from hourhand.domain.jobs.waiting import put_waiter
 from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.domain.limits.slot_writes import SLOTS_KEPT
+from hourhand.domain.limits.slots import WAITERS_READ
 from hourhand.domain.side_items import SideItemKind
 from hourhand.memory import MemoryHandlerDirectory
 from hourhand.ports.handler_directory import HandlerInfo
@@ -24,7 +25,7 @@ from hourhand.services.limits import wait_queues
 from hourhand.services.limits.slot_release import SlotRelease
 from hourhand.services.limits.slot_tables import SlotTables
 from hourhand.services.limits.wait_queues import WaitQueues
-from hourhand.testing import Crash, Faults
+from hourhand.testing import READS, Crash, Faults
 from tests.world.limits import Crowd, holders, limited, waiters, while_one_runs
 from tests.world.runs import Behaviour, HandlerKilled, fail, kill_process, succeed
 from tests.world.world import FUNCTION_SECONDS, World
@@ -90,15 +91,15 @@ def test_a_job_behind_stray_records_parks_and_gets_the_free_slot_at_once() -> No
 
 
 def test_a_worker_reads_on_if_more_slots_are_free_than_waiters_were_read() -> None:
-    world = limited(Concurrency(10))
+    world = limited(Concurrency(20))
     world.submit()
     world.deliver()
-    put_strays(world, partition_of(world), 5)
+    put_strays(world, partition_of(world), WAITERS_READ + 1)
     job = world.submit()
     world.deliver()
     assert world.job(job).status is JobStatus.SUCCEEDED
     assert world.telemetry.total("jobs_parked") == 0
-    assert len(waiters(world)) <= 5
+    assert len(waiters(world)) <= WAITERS_READ + 1
 
 
 def test_a_slot_that_another_job_takes_meanwhile_is_not_taken_twice() -> None:
@@ -725,10 +726,38 @@ def test_a_slot_is_freed_if_its_waiter_got_another_one_in_the_same_second() -> N
     def another_component_grants_first() -> None:
         world.api.operations.cancel("other", actor="caller")
         assert set(holders(world)) == {"job", "waits"}
+        assert set(holders(world)) == {"job", "waits"}
 
     faults.interrupt(SLOT_WRITES, another_component_grants_first, nth=2)
     world.handle(one, let_others_wait(world, [waiting], lambda: None), process.worker)
     assert holders(world) == {"waits": 1}
+
+
+@pytest.mark.parametrize(("hand_offs", "writes"), [(5, 4), (1, 5)])
+def test_a_slot_whose_waiter_got_another_one_is_handed_to_the_next_waiter(
+    monkeypatch: pytest.MonkeyPatch, hand_offs: int, writes: int
+) -> None:
+    """With the same write again; the last one is freed and granted, by two writes."""
+    monkeypatch.setattr(wait_queues, "MAX_HAND_OFFS", hand_offs)
+    world = limited(Concurrency(3))
+    for name in ("job", "other", "third", "waits", "waits-too"):
+        world.submit(id=name)
+        world.advance(0.001)
+    for name in ("other", "third"):
+        admitted(world, world.job(name))
+        drop_messages_of(world, world.job(name))
+    faults = Faults(ignoring=READS)
+    process = world.process(faults)
+    one, *waiting = world.receive()
+
+    def another_component_grants_first() -> None:
+        world.api.operations.cancel("other", actor="caller")
+        assert set(holders(world)) == {"job", "third", "waits"}
+
+    faults.interrupt(SLOT_WRITES, another_component_grants_first, nth=2)
+    world.handle(one, let_others_wait(world, waiting, lambda: None), process.worker)
+    assert set(holders(world)) == {"third", "waits", "waits-too"}
+    assert [call.port for call in faults.calls].count("side_items") == writes
 
 
 def test_a_waiter_is_sent_by_the_component_that_granted_it_and_by_no_other() -> None:

@@ -318,6 +318,7 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
         worker=worker,
         admission_check=rules,
         release=wiring.release_slots,
+        release_other=wiring.release_other_slot,
         hold_rates=retried.hold_rates,
         has_rate=retried.has_rate,
         run_timeout=retried.run_timeout,

@@ -300,6 +300,11 @@ class Wiring:
         if self._has_limits(ended):
             self.slot_release.release(ended, after)
 
+    def release_other_slot(self, job: Job, granted: int) -> None:
+        """Release a second slot that a running job was granted. Raises `Unavailable`."""
+        if job.slot_shards is not None:
+            self.slot_release.release_other(job, granted)
+
     def _has_limits(self, job: Job) -> bool:
         handler = self.adapters.handlers.find(job.handler)
         if job.overlap is not None or job.limits is not None:

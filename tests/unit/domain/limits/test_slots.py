@@ -22,6 +22,7 @@ from hourhand.domain.limits.slots import (
     is_dead_holder,
     last_number,
     next_generation_number,
+    place_to_try,
     slot_ends,
     slot_number,
     waits_in_any_case,
@@ -51,6 +52,21 @@ def record(**holders: int) -> SlotsRecord:
 def test_a_holder_got_its_slot_just_now(holder: str, generation: int, is_so: bool) -> None:
     held = record(young=5, old=6)
     assert held.is_just_granted(holder, generation, NOW, timedelta(seconds=5)) is is_so
+
+
+@pytest.mark.parametrize(("age", "places"), [(1, 5), (2, 1)])
+def test_of_a_shard_that_admitted_many_jobs_just_now_one_of_the_first_waiters_is_tried(
+    age: int, places: int
+) -> None:
+    """Else the first one."""
+    held = record(**{f"holder{number}": age for number in range(20)})
+    drawn = {place_to_try(held, f"ended-{number}", NOW) for number in range(100)}
+    assert drawn == set(range(places))
+
+
+def test_of_a_shard_that_admitted_few_jobs_just_now_the_first_waiter_is_tried() -> None:
+    held = record(a=0, b=0, c=1, old=30)
+    assert {place_to_try(held, f"ended-{number}", NOW) for number in range(100)} == {0}
 
 
 def test_the_number_of_a_slot_holds_generation_and_second() -> None:

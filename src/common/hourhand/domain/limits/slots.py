@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from hourhand.domain.ids import digest10
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.outbox import is_pausing
 from hourhand.domain.limits.declarations import MAX_LAZY_SLOTS, Holds
@@ -20,8 +21,13 @@ from hourhand.domain.times import to_ms
 MAX_LOOKED_UP = 2
 """How many old holders of a limit that is not lazy are looked up before a job waits."""
 
-WAITERS_READ = 3
-"""How many waiter records are read together with the slots record."""
+WAITERS_READ = 12
+"""How many waiter records are read together with the slots record: all of them stay below 4 KB,
+which is one read unit."""
+
+LATELY = timedelta(seconds=1)
+STARTS_A_PLACE = 4
+"""For so many jobs that were admitted lately, a job that ends tries one waiter more."""
 
 _GENERATION = 10**10
 """More than any second of an admission until the year 2286."""
@@ -151,6 +157,10 @@ class SlotsRecord:
         """Return how long ago a holder was admitted, to the second."""
         return timedelta(seconds=to_ms(now) // 1000 - admitted_at_second(self.holders[holder]))
 
+    def admitted_lately(self, now: datetime) -> int:
+        """Return how many of the holders were admitted within about a second."""
+        return sum(self.held_for(holder, now) <= LATELY for holder in self.holders)
+
     def free(self, share: int) -> int:
         """Return how many of ``share`` slots are free; below 0 after ``max`` was lowered."""
         return share - len(self.holders)
@@ -222,6 +232,16 @@ def holders_to_look_up(
         return tuple(name for _, name in oldest)
     before = to_ms(now - lease) // 1000
     return tuple(name for second, name in oldest if second < before)[:MAX_LOOKED_UP]
+
+
+def place_to_try(record: SlotsRecord, ended: str, now: datetime) -> int:
+    """Return which waiter is tried first for the slot of a job that ended; 0 is the first one.
+
+    Of jobs that end within the time of a request, all would hand their slots to the same waiter,
+    and all but one be refused. So in a busy shard each draws one of the first few, by its id.
+    """
+    places = max(1, record.admitted_lately(now) // STARTS_A_PLACE)
+    return int.from_bytes(digest10("place", ended)) % places
 
 
 @dataclass(frozen=True, slots=True)

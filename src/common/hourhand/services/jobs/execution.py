@@ -137,6 +137,7 @@ class ExecutionService:
 
     ``admission_check``: the rules that must all admit a job, in their order. ``release``: gives the
     slots back that the generation of a message had, for a worker that died may have left them.
+    ``release_other``: gives a slot back that a running job was granted besides the one that it has.
     ``hold_rates``: keeps the rate limits of a job from starting others before a time.
     ``run_timeout``: how long a run of a durable handler may take; ``None`` for any other handler.
     ``has_rate``: whether a rate limit counts each start of a job. ``read_results``: replaces what
@@ -147,6 +148,7 @@ class ExecutionService:
     worker: str
     admission_check: tuple[StartRule, ...]
     release: Callable[[Job, Job], None] | None = None
+    release_other: Callable[[Job, int], None] | None = None
     hold_rates: Callable[[Job, datetime], None] | None = None
     run_timeout: Callable[[str], timedelta | None] | None = None
     has_rate: Callable[[Job], bool] | None = None
@@ -318,6 +320,8 @@ class ExecutionService:
         if lease_until >= now - margin:
             # This message is the crash recovery of the attempt under way: it must stay.
             self.tools.telemetry.count("duplicates_hidden")
+            if self.release_other is not None and job.generation == delivery.message.generation:
+                self.release_other(job, delivery.message.slot_shard)
             return self._keep_for(delivery, lease_until + margin - now)
         # A take-over passes no gate: the lost attempt of a job with a rate ends, and the next one
         # asks for its start.

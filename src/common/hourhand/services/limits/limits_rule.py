@@ -78,20 +78,22 @@ class LimitsRule:
 
         ``granted``: where the limit for which it is parked granted it one, as its message says.
         """
-        held = self._slot_for(slots, job, granted)
+        found = None
+        if job.is_parked:
+            # A grant may have chosen any shard, by a number that this worker does not know yet.
+            kept = unpack_shards(job.slot_shards).get(slots.limit.position, 0)
+            found = self.tables.find(slots, job, (granted, kept))
+            if found is not None and not slots.seats:
+                # The component that granted the slot deletes the job's waiter record.
+                return found
+        held = found or self._slot_for(slots, job)
         place = own_place(slots.limit, job)
         if held is not None and place is not None:
             # It was parked and came by itself: its record must not stand in the queue.
             self.tables.delete_own_waiter(slots.at(place[0]), job, place[1])
         return held
 
-    def _slot_for(self, slots: Slots, job: Job, granted: int) -> Slots | None:
-        if job.is_parked and (len(slots.shards) > 1 or granted):
-            # A grant may have chosen any shard, by a number that this worker does not know yet.
-            kept = unpack_shards(job.slot_shards).get(slots.limit.position, 0)
-            found = self.tables.find(slots, job, (granted, kept))
-            if found is not None:
-                return found
+    def _slot_for(self, slots: Slots, job: Job) -> Slots | None:
         tried = self._shards_to_ask(slots, job)
         for one in tried:
             if self._takes(one, job):
@@ -99,9 +101,11 @@ class LimitsRule:
         # Before it waits, it takes a free slot wherever there is one.
         asked = {each.shard for each in tried}
         others = [one for one in slots.shards if one.share and one.shard not in asked]
-        # In a lazy limit, the slots of jobs that ended are taken like free ones.
-        takes = self._takes if slots.concurrency.is_lazy else self._takes_free
-        return next((one for one in others if takes(one, job)), None)
+        if slots.concurrency.is_lazy:
+            # The slots of jobs that ended are taken like free ones.
+            return next((one for one in others if self._takes(one, job)), None)
+        room = self.tables.with_room(others, job)
+        return next((one for one in room if self._takes_free(one, job)), None)
 
     def _shards_to_ask(self, slots: Slots, job: Job) -> tuple[Slots, ...]:
         """Return the shards that a job asks first: the one in which it keeps a slot, then two."""

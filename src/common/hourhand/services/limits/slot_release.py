@@ -46,6 +46,18 @@ class SlotRelease:
                 reason=reason_of(error),
             )
 
+    def release_other(self, job: Job, granted: int) -> None:
+        """Release a slot of the shard ``granted`` of a job that runs with one of another shard.
+
+        Components that end jobs of several shards at once may all hand their slots to one waiter.
+        The message of each names its shard. Raises `Unavailable`.
+        """
+        for limit in self.limits.of(job):
+            slots = self.queues.tables.slots_of(limit)
+            noted = unpack_shards(job.slot_shards).get(limit.position, granted)
+            if slots is not None and noted != granted:
+                self.queues.release_held(slots.at(granted), job)
+
     def release(self, ended: Job, after: Job) -> None:
         """Release the slots of the generation of ``ended``. Safe to repeat; raises `Unavailable`.
 

@@ -48,8 +48,10 @@ from hourhand.domain.limits.slots import (
 from hourhand.domain.limits.waiters import Waiter
 from hourhand.domain.side_items import (
     SEAT_PREFIX,
+    SLOTS_SORT,
     WAITER_PREFIX,
     SideItemUpdate,
+    SideKey,
 )
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import JobStore
@@ -161,6 +163,17 @@ class SlotTables:
         items = self.side_items.query_items(slots.partition, limit=limit)
         return SlotsView(read_slots(items), read_waiters(items), all_read=len(items) < limit)
 
+    def with_room(self, shards: Sequence[Slots], job: Job) -> list[Slots]:
+        """Return the shards in which a slot is free, or ``job`` has one: they are one read."""
+        keys = {one.shard: SideKey(one.partition, SLOTS_SORT) for one in shards}
+        found = self.side_items.read_items(keys.values()) if keys else {}
+        records = {one: read_slots(filter(None, (found.get(key),))) for one, key in keys.items()}
+        return [
+            one
+            for one in shards
+            if records[one.shard].free(one.share) > 0 or job.id in records[one.shard].holders
+        ]
+
     def find(self, slots: Slots, job: Job, first: Iterable[int]) -> Slots | None:
         """Return the shard in which ``job`` holds a slot of its own generation, if any does.
 
@@ -226,14 +239,19 @@ class SlotTables:
             free(slots.partition, _holder(job, self.clock.now()))
         ).is_applied
 
-    def hand_off(self, slots: Slots, ended: Job, to: Job, rank: int) -> bool:
-        """Give the slot of a generation of ``ended`` to a waiter."""
+    def hand_off(self, slots: Slots, ended: Job, to: Job, rank: int) -> SlotsRecord | None:
+        """Give the slot of a generation of ``ended`` to a waiter.
+
+        ``None``: the waiter has it. Else the write was refused: the record as it stands.
+        """
         now = self.clock.now()
         holder = _holder(to, now)
         given = _holder(ended, now)
         update = hand_off(slots.partition, given, holder, rank, slots.share, now)
         write = self.side_items.write_item(update)
-        return write.is_applied or is_handed_off(write.item, given, holder)
+        if write.is_applied or is_handed_off(write.item, given, holder):
+            return None
+        return read_slots(() if write.item is None else (write.item,))
 
     def put_waiter(self, slots: Slots, job: Job, rank: int) -> None:
         """Put the waiter record of a job that is about to park."""

@@ -25,6 +25,7 @@ from hourhand.domain.limits.slots import (
     after_look_up,
     holders_to_look_up,
     last_number,
+    place_to_try,
 )
 from hourhand.domain.limits.waiters import MAX_STRAY_RECORDS, Waiter, WaiterState, state_of
 from hourhand.domain.ticks.timings import Timings
@@ -37,6 +38,9 @@ from hourhand.services.limits.slot_tables import Slots, SlotsView, SlotTables
 from hourhand.services.optional import reason_of
 
 A_SLOT_IS_FREE = "a slot is free"
+
+MAX_HAND_OFFS = 5
+"""How many waiters one slot is handed to that others grant a slot meanwhile; then it is freed."""
 
 MAX_GRANTS = 50
 """How many waiters one call grants a slot; the sweep grants further ones."""
@@ -67,6 +71,14 @@ class _Grant(Enum):
         return cls.GRANTED if is_granted else cls.CHANGED
 
 
+class _HandOff(Enum):
+    """What came of a hand-off. After the last two the slot is freed."""
+
+    DONE = auto()
+    NO_WAITER = auto()
+    REFUSED = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class WaitQueues:
     """Grants slots to waiters, and hands off those of jobs that ended."""
@@ -89,14 +101,14 @@ class WaitQueues:
         if not holds_until(view.record, ended):
             self.recheck(slots)
             return
-        first, view = self._first(slots, view)
-        if first is not None and self._hand_off(slots, ended, first):
+        views = {slots.shard: view}
+        handed = self._hand_off(slots, ended, slots, views)
+        if handed is _HandOff.NO_WAITER:
+            handed = self._hand_to_other_shard(slots, ended, views)
+        if handed is _HandOff.DONE:
             self.recheck(slots)
             return
-        if first is None and self._hand_to_other_shard(slots, view, ended):
-            self.recheck(slots)
-            return
-        if may_stay and slots.concurrency.is_lazy and not view.waiters:
+        if may_stay and slots.concurrency.is_lazy and not views[slots.shard].waiters:
             # The ended job stays as a dead holder, which the next job replaces: one write less.
             return
         self.tables.free(slots, ended)
@@ -122,11 +134,16 @@ class WaitQueues:
                 self.recheck(one)
 
     def free(self, slots: Slots, job: Job) -> bool:
-        """Give the slot of a job that ended DEAD to the next; whether the job had one."""
-        held = [one for one in slots.shards if holds_until(self.tables.view(one, 0).record, job)]
-        for one in held:
-            self.release(one, job, may_stay=False)
-        return bool(held)
+        """Give the slots of a job that ended DEAD to the next; whether the job had one."""
+        released = [self.release_held(one, job) for one in slots.shards]
+        return any(released)
+
+    def release_held(self, slots: Slots, job: Job) -> bool:
+        """Release the slot that a job has in a shard, if it has one there; whether it had."""
+        if not holds_until(self.tables.view(slots, 0).record, job):
+            return False
+        self.release(slots, job, may_stay=False)
+        return True
 
     def recheck(self, slots: Slots, me: Job | None = None, others: Views | None = None) -> int:
         """Grant free slots to the first waiters, until none is free or no job waits.
@@ -224,7 +241,12 @@ class WaitQueues:
         return failures.count(None)
 
     def _first(
-        self, slots: Slots, view: SlotsView, me: Job | None = None, others: Views | None = None
+        self,
+        slots: Slots,
+        view: SlotsView,
+        me: Job | None = None,
+        others: Views | None = None,
+        place: int = 0,
     ) -> tuple[_First | None, SlotsView]:
         """Return the first waiter that can be granted a slot, and the view that shows it.
 
@@ -233,20 +255,19 @@ class WaitQueues:
         there is no other. The job of a paused handler gets no slot. A waiter that was
         granted a slot just now is left to the component that granted it, which sends its message:
         if each that ends meanwhile sent it, too, one job would have a message of each. ``others``:
-        other shards, in which a waiter may hold its slot.
+        other shards, in which a waiter may hold its slot. ``place``: how many waiters to leave to
+        other jobs that end now.
         """
         passed: set[str] = set()
         newer: WrittenByNewer | None = None
         for _ in range(MAX_STRAY_RECORDS):
             records = {**_records(others or {}), slots.shard: view.record}
-            waiter = self._first_in_turn(view, records.values(), passed)
-            if waiter is None and view.waiters and not view.all_read:
-                view = self.tables.view(slots, len(view.waiters) + len(view.record.holders))
-                waiter = self._first_in_turn(view, records.values(), passed)
-            if waiter is None:
+            in_turn, view = self._in_turn(slots, view, records.values(), passed)
+            if not in_turn:
                 if newer is not None:
                     raise newer
                 return None, view
+            waiter = in_turn[place % len(in_turn)]
             try:
                 job = self.tables.jobs.get(waiter.job_id)
             except WrittenByNewer as error:
@@ -267,7 +288,9 @@ class WaitQueues:
             elif state is WaiterState.WAITS:
                 return _First(waiter, job), view
             elif _stops_queue(slots, state):
-                return None, view
+                if place == 0:
+                    return None, view
+                place = 0
             elif state is WaiterState.ELSEWHERE:
                 passed.add(waiter.job_id)
                 continue
@@ -278,22 +301,27 @@ class WaitQueues:
             view = self.tables.view(slots)
         return None, view
 
-    def _first_in_turn(
-        self, view: SlotsView, records: Collection[SlotsRecord], passed: Collection[str]
-    ) -> Waiter | None:
+    def _in_turn(
+        self,
+        slots: Slots,
+        view: SlotsView,
+        records: Collection[SlotsRecord],
+        passed: Collection[str],
+    ) -> tuple[list[Waiter], SlotsView]:
+        """Return the waiters that may be granted a slot, in order, and the view that shows them."""
         now, within = self.tables.clock.now(), self.timings.stall_bound
-        return next(
-            (
-                waiter
-                for waiter in view.waiters
-                if waiter.job_id not in passed
-                and not any(
-                    record.is_just_granted(waiter.job_id, waiter.generation, now, within)
-                    for record in records
-                )
-            ),
-            None,
-        )
+
+        def is_in_turn(waiter: Waiter) -> bool:
+            return waiter.job_id not in passed and not any(
+                record.is_just_granted(waiter.job_id, waiter.generation, now, within)
+                for record in records
+            )
+
+        in_turn = list(filter(is_in_turn, view.waiters))
+        if in_turn or not view.waiters or view.all_read:
+            return in_turn, view
+        view = self.tables.view(slots, len(view.waiters) + len(view.record.holders))
+        return list(filter(is_in_turn, view.waiters)), view
 
     def _is_paused(self, job: Job, me: Job | None) -> bool:
         """Whether a waiter must not start now. The worker of ``me`` has just judged that."""
@@ -305,26 +333,45 @@ class WaitQueues:
         waited_for = self.limits.waited_for(job)
         return waited_for is not None and waited_for[0] == slots.limit.name
 
-    def _hand_off(
-        self, slots: Slots, ended: Job, first: _First, queue: Slots | None = None
-    ) -> bool:
-        """Give the slot of ``ended`` to a waiter of its shard, or of the shard ``queue``."""
-        if not self.tables.hand_off(slots, ended, first.job, first.waiter.rank):
-            return False
-        self._wake(queue or slots, first, None, slots.shard)
-        return True
+    def _hand_off(self, slots: Slots, ended: Job, queue: Slots, views: Views) -> _HandOff:
+        """Give the slot of ``ended`` to a waiter of the shard ``queue``.
 
-    def _hand_to_other_shard(self, slots: Slots, view: SlotsView, ended: Job) -> bool:
+        ``views``: both shards, as they were read. A refused write shows the record as it stands, so
+        the next waiter is tried at once.
+        """
+        place = self._place(queue, views[queue.shard].record, ended)
+        for _ in range(MAX_HAND_OFFS):
+            view = views[queue.shard]
+            first, views[queue.shard] = self._first(queue, view, None, views, place)
+            if first is None:
+                return _HandOff.NO_WAITER
+            stands = self.tables.hand_off(slots, ended, first.job, first.waiter.rank)
+            if stands is None:
+                self._wake(queue, first, None, slots.shard)
+                return _HandOff.DONE
+            if not stands.holds(first.job.id, first.job.generation):
+                # The ended job has no slot any more, or the limit was lowered.
+                break
+            views[slots.shard] = replace(views[slots.shard], record=stands)
+        return _HandOff.REFUSED
+
+    def _place(self, queue: Slots, record: SlotsRecord, ended: Job) -> int:
+        """Return which waiter is tried first; the order of a group, and a fair one, are exact."""
+        if queue.is_fair or queue.limit.overlap is not None:
+            return 0
+        return place_to_try(record, ended.id, self.tables.clock.now())
+
+    def _hand_to_other_shard(self, slots: Slots, ended: Job, views: Views) -> _HandOff:
         """Give the slot of ``ended`` to a waiter of another shard, of which one is drawn."""
         drawn = other_shard(ended.id, ended.generation, slots.shard, slots.max)
         if slots.seats:
             # Seats are counted over the whole limit, so they are in its first shard.
             drawn = 0 if slots.shard else None
         if drawn is None:
-            return False
+            return _HandOff.NO_WAITER
         queue = slots.at(drawn)
-        first, _ = self._first(queue, self.tables.view(queue), None, {slots.shard: view})
-        return first is not None and self._hand_off(slots, ended, first, queue)
+        views[drawn] = self.tables.view(queue)
+        return self._hand_off(slots, ended, queue, views)
 
     def _grant_across(self, slots: Slots, first: _First, others: Views) -> tuple[int, _Grant]:
         """Give the first waiter of a shard that is full a free slot of another one, and name it."""
