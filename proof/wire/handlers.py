@@ -51,6 +51,12 @@ class Ledger:
         if self._hides > 1:
             self.beaten.set()
 
+    def wait_for_a_heartbeat(self) -> None:
+        """Wait until a heartbeat is done that began after this call; one may be under way."""
+        for _ in range(2):
+            self.beaten.clear()
+            self.beaten.wait(SECONDS_TO_A_HEARTBEAT)
+
     def note(self, ctx: JobContext | RunContext, *, returned: bool) -> None:
         with self._lock:
             self.runs.append(Run(ctx.job_id, ctx.attempt, returned))
@@ -134,5 +140,7 @@ def spread(ctx: RunContext, payload: list[int]) -> None:
 def leave(ctx: RunContext, payload: int) -> None:
     """Fail while a child waits for its time."""
     ctx.submit("wire-greet", delay=payload)
+    # The first heartbeat after a new record resets the count of attempts.
+    ledger.wait_for_a_heartbeat()
     ledger.note(ctx, returned=False)
     raise NotRetryable("for good")
