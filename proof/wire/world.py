@@ -20,6 +20,7 @@ import boto3
 import pytest
 
 import hourhand.aws.telemetry
+import hourhand.worker
 from hourhand.aws import clients
 from hourhand.aws.handler_manifest import write_manifest
 from hourhand.aws.job_store import DynamoJobStore
@@ -360,6 +361,8 @@ def installation(
             patch.setattr(clients, f"{service}_client", _watching(wire, make))
         bulk_of = functools.partial(watched_bulk, wire, clients.bulk_of)
         patch.setattr(clients, "bulk_of", bulk_of)
+        # A lease that is over ends the process of a worker. This process is not a worker's alone.
+        patch.setattr(hourhand.worker, "FaultTimer", lambda: None)
         patch.setattr(hourhand.aws.telemetry, "PowertoolsTelemetry", lambda *_, **__: telemetry[0])
         world = World(cloud, prefix, timeline, wire, settings)
         world.telemetry = telemetry[0]
