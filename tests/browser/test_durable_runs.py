@@ -48,6 +48,19 @@ def test_a_person_approves_a_run_that_waits(page: Page, cloud: Cloud) -> None:
     assert cloud.job(job_id)["result"] == {"by": "Ann"}
 
 
+def test_an_open_step_stays_open_as_the_run_ends(page: Page, cloud: Cloud) -> None:
+    job_id = waiting_run(cloud)
+    steps = steps_of(page, job_id)
+    steps.locator("summary").filter(has_text="charge").click()
+    details = steps.locator("details[open] .run-details")
+    details.wait_for()
+    approve(page, "1")
+    cloud.reach(job_id, "SUCCEEDED")
+    page.get_by_text("This run waits for a signal").wait_for(state="detached")
+    steps.get_by_role("button", name="Redrive from here …").wait_for()
+    assert details.is_visible()
+
+
 def test_a_payload_that_is_no_json_cannot_be_sent(page: Page, cloud: Cloud) -> None:
     steps_of(page, waiting_run(cloud))
     page.get_by_role("button", name="Send approved …").click()

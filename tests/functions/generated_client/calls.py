@@ -52,13 +52,13 @@ class Generated:
         """Return the body of a submission."""
         return self.models.JobSubmission.from_dict({"handler": "greet", **fields})
 
-    def ended(self, job_id: str) -> Any:
-        """Return a job once it is ended: with each look at it a second passes."""
+    def ended(self, one_id: str, tag: str = "jobs", operation: str = "get_jobs_one") -> Any:
+        """Return a job, batch or graph once it is ended: with each look at it a second passes."""
         for _ in range(10):
-            job = self.call("jobs", "get_jobs_one", job_id)
-            if job.finished_at is not None:
-                return job
-        raise AssertionError(f"still {job.status} after 10 s: {job}")
+            found = self.call(tag, operation, one_id)
+            if found.finished_at is not None:
+                return found
+        raise AssertionError(f"still {found.status} after 10 s: {found}")
 
 
 def submit_and_read(api: Generated) -> None:
@@ -185,6 +185,40 @@ def follow_a_run(api: Generated) -> None:
     assert plan.reset == ["charge"]
 
 
+def follow_a_batch(api: Generated) -> None:
+    greeting = {"handler": "greet", "payload": {"name": "Ada"}}
+    body = api.models.BatchInput.from_dict(
+        {"id": "batch", "jobs": [greeting, greeting], "on_success": {"handler": "greet"}, "open": True}
+    )
+    assert api.call("batches", "post_batches", body=body, status=201).total == 2
+    more = {"jobs": [greeting], "first_index": 2}
+    body = api.models.MembersInput.from_dict(more)
+    assert api.call("batches", "post_batches_one_jobs", "batch", body=body).total == 3
+    body = api.models.CloseInput()
+    api.call("batches", "post_batches_one_close", "batch", body=body)
+    ended = api.ended("batch", "batches", "get_batches_one")
+    assert (ended.status, ended.succeeded) == (api.models.BatchStatus.SUCCEEDED, 3)
+    assert ended.callbacks.to_dict()["on_success"]
+    page = api.call("runs", "get_jobs_one_children", "batch", path="jobs")
+    assert [child.index for child in page.children] == [0, 1, 2]
+
+
+def follow_a_graph(api: Generated) -> None:
+    body = api.models.GraphInput.from_dict(
+        {
+            "id": "graph",
+            "nodes": {"load": {"handler": "greet"}, "ship": {"handler": "break", "after": ["load"]}},
+        }
+    )
+    api.call("graphs", "post_graphs", body=body, status=201)
+    ended = api.ended("graph", "graphs", "get_graphs_one")
+    nodes = {name: node["status"] for name, node in ended.to_dict()["nodes"].items()}
+    assert nodes == {"load": "SUCCEEDED", "ship": "DEAD"}
+    body = api.models.RerunInput.from_dict({"from": ["ship"], "dry_run": True})
+    plan = api.call("graphs", "post_graphs_one_rerun", "graph", body=body)
+    assert (plan.reset, plan.kept) == (["ship"], ["load"])
+
+
 def limit_jobs(api: Generated) -> None:
     body = api.job(id="keeper", handler="keep")
     api.call("jobs", "post_jobs", body=body, status=201)
@@ -254,6 +288,8 @@ def look_at_occurrences(api: Generated) -> None:
     page = api.call("schedules", "get_schedules_one_occurrences", "daily")
     assert "trigger" in {occurrence.kind for occurrence in page.occurrences}
     assert len(page.upcoming) == 10
+    grid = api.call("schedules", "get_schedules_one_grid", "daily", runs=5)
+    assert grid.runs
 
     wanted = models.PreviewInput(
         schedule=models.PreviewedSchedule.from_dict(
@@ -316,6 +352,8 @@ CALLS = (
     operate_on_one,
     operate_on_many,
     follow_a_run,
+    follow_a_batch,
+    follow_a_graph,
     limit_jobs,
     keep_calendars,
     keep_schedules,

@@ -209,7 +209,7 @@ def test_a_function_that_is_too_large_with_its_bytecode_is_packed_without(
     packed = packed_with(tmp_path, cache, {"handlers.py": HANDLERS})
     assert not list(packed.worker.rglob("*.pyc"))
     assert list(packed.scheduler.rglob("*.pyc"))
-    assert packed.report.notes[0].startswith("the worker function holds no bytecode")
+    assert any(note.startswith("the worker function holds") for note in packed.report.notes)
 
 
 def test_a_users_own_bytecode_is_replaced(tmp_path: Path, cache: Path) -> None:

@@ -54,13 +54,14 @@ export function useNow() {
 }
 
 /**
- * Load now, whenever `key` changes, and every `everyMilliseconds` while live, shown and not held.
+ * Load now, whenever `key` or `version` changes, and every `everyMilliseconds` while live, shown and not held.
  *
- * `load(signal)` returns a promise. Returns {data, error, isLoading, refresh}: after a failure the
- * last data stay, the error is shown beside them, and the time to the next try grows. If the API gave
- * no answer and there are data, there is no error: the shell shows that the console is offline.
+ * `load(signal)` returns a promise. A new `key` asks for other data, a new `version` for newer data: until they
+ * come, the last ones stay. Returns {data, error, isLoading, refresh}: after a failure the last data stay, the
+ * error is shown beside them, and the time to the next try grows. If the API gave no answer and there are data,
+ * there is no error: the shell shows that the console is offline.
  */
-export function usePolled(load, key, { everyMilliseconds = 3000, isHeld = false } = {}) {
+export function usePolled(load, key, { everyMilliseconds = 3000, isHeld = false, version = "" } = {}) {
   const isLive = useStore(liveStore);
   const [state, setState] = useState({ key, data: null, error: null, isLoading: true });
   const [asked, setAsked] = useState(0);
@@ -71,7 +72,7 @@ export function usePolled(load, key, { everyMilliseconds = 3000, isHeld = false 
   const repeatMilliseconds = isLive && !isHeld ? everyMilliseconds : 0;
 
   useEffect(() => {
-    const wanted = `${key} ${asked}`;
+    const wanted = `${key} ${version} ${asked}`;
     return startPolling({
       load: (signal) => latest.current(signal),
       repeatMilliseconds,
@@ -85,7 +86,7 @@ export function usePolled(load, key, { everyMilliseconds = 3000, isHeld = false 
       onError: (error) =>
         setState((old) => ({ key, data: old.key === key ? old.data : null, error, isLoading: false })),
     });
-  }, [key, asked, repeatMilliseconds]);
+  }, [key, version, asked, repeatMilliseconds]);
 
   const isCurrent = state.key === key;
   const data = isCurrent ? state.data : null;

@@ -20,8 +20,8 @@ const ENDED_MILLISECONDS = 10_000;
 export function Graph({ job, isOpen, query, onChanged }) {
   const [from, setFrom] = useState(null);
   const { data: graph, error, isLoading, refresh } = usePolled(
-    (signal) => get(["graphs", job.id], { signal }), `graph ${job.id} ${job.status}`,
-    { everyMilliseconds: isOpen ? OPEN_MILLISECONDS : ENDED_MILLISECONDS },
+    (signal) => get(["graphs", job.id], { signal }), `graph ${job.id}`,
+    { everyMilliseconds: isOpen ? OPEN_MILLISECONDS : ENDED_MILLISECONDS, version: job.status },
   );
   const close = (isDone) => {
     setFrom(null);

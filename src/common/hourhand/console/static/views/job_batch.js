@@ -30,8 +30,8 @@ const CALLBACKS = {
 /** Show the batch that a job is. */
 export function Batch({ job, isOpen }) {
   const { data: batch, error, isLoading, refresh } = usePolled(
-    (signal) => get(["batches", job.id], { signal }), `batch ${job.id} ${job.status}`,
-    { everyMilliseconds: isOpen ? OPEN_MILLISECONDS : ENDED_MILLISECONDS },
+    (signal) => get(["batches", job.id], { signal }), `batch ${job.id}`,
+    { everyMilliseconds: isOpen ? OPEN_MILLISECONDS : ENDED_MILLISECONDS, version: job.status },
   );
   const state = STATES[batch?.status];
   return html`<section class="card batch" aria-label="Batch">

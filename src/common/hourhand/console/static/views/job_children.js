@@ -53,8 +53,8 @@ export function CountsBar({ of: { total, succeeded, failed } }) {
 export function CallChildren({ jobId, path, failed, isOpen }) {
   const [pages, setPages] = useState(1);
   const { data, error, isLoading, refresh } = usePolled(
-    (signal) => readChildren({ jobId, path, failed, most: pages * CHILDREN_A_PAGE, signal }), `children of ${jobId}, ${path}, ${pages}, ${failed}, ${isOpen}`,
-    { everyMilliseconds: isOpen ? OPEN_MILLISECONDS : 0 },
+    (signal) => readChildren({ jobId, path, failed, most: pages * CHILDREN_A_PAGE, signal }), `children of ${jobId}, ${path}`,
+    { everyMilliseconds: isOpen ? OPEN_MILLISECONDS : 0, version: `${pages} ${failed} ${isOpen}` },
   );
   return html`<div class="call-children">
     <${ErrorState} error=${error} isInline onRetry=${refresh} />

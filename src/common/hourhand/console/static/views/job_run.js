@@ -38,8 +38,8 @@ export function Run({ job, isOpen, query, onChanged, children }) {
   const [from, setFrom] = useState(null);
   const isReachable = useReachable();
   const { data, error, isLoading, refresh } = usePolled(
-    (ending) => readSteps(job.id, pages, ending), `steps of ${job.id}, ${pages}, ${job.status}`,
-    { everyMilliseconds: isOpen ? OPEN_MILLISECONDS : 0 },
+    (ending) => readSteps(job.id, pages, ending), `steps of ${job.id}`,
+    { everyMilliseconds: isOpen ? OPEN_MILLISECONDS : 0, version: `${job.status} ${pages}` },
   );
   const close = (isSent) => {
     setSignal(null);
