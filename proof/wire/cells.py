@@ -9,11 +9,12 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
+from hourhand.ports.handler_directory import BUILT_IN_HANDLERS
 from proof.wire.arrival import Key
 from proof.wire.calls import Call
 from proof.wire.faults import INJECTED
 from proof.wire.handlers import ledger
-from proof.wire.scenes import Scene, Stage
+from proof.wire.stage import Scene, Stage
 from proof.wire.wire import Plan
 from proof.wire.world import NOT_WORKED_OFF, UNFORESEEN, NotAtRest, World
 from tests.world.checks import SWEEP_FAILURES, check_end
@@ -121,6 +122,11 @@ def judge(stage: Stage, jobs: list[Job]) -> list[str]:
             found.append(f"{job_id} was accepted and is lost")
         elif job.status.value != end:
             found.append(f"{job_id} ended {job.status}, not {end}: {_history(job)}")
+    for run_id, ends in stage.children.items():
+        of_run = [job for job in jobs if job.parent is not None and job.parent.run_id == run_id]
+        if sorted(job.status.value for job in of_run) != sorted(ends):
+            told = "; ".join(f"{job.id} {job.status}: {_history(job)}" for job in of_run)
+            found.append(f"the children of {run_id} did not end {ends}, but: {told}")
     letters = stage.world.dead_letters()
     runs = Counter(run.job_id for run in ledger.runs)
     for job in jobs:
@@ -141,7 +147,8 @@ def _judge_job(job: Job, runs: int, letters: Counter[tuple[str, int]]) -> list[s
     repeats = sum(event.kind in REPEATS for event in job.history)
     if returned > 1 + repeats:
         found.append(f"{job.id} was run to its end {returned} times: {_history(job)}")
-    if job.status is JobStatus.SUCCEEDED and returned == 0:
+    is_noted = job.handler not in BUILT_IN_HANDLERS
+    if job.status is JobStatus.SUCCEEDED and is_noted and returned == 0:
         found.append(f"{job.id} succeeded and never ran: {_history(job)}")
     if job.status is JobStatus.DEAD and not letters[job.id, job.round]:
         found.append(f"{job.id} is dead without a dead letter: {_history(job)}")

@@ -6,7 +6,16 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from hourhand import Concurrency, JobContext, NotRetryable, Rate, Retry, Unique, job
+from hourhand import (
+    Concurrency,
+    JobContext,
+    NotRetryable,
+    Rate,
+    Retry,
+    RunContext,
+    Unique,
+    job,
+)
 
 SECONDS_TO_A_HEARTBEAT = 3.0
 """Real ones: the heartbeat is beaten by a thread. A beat that a fault befell is made up for."""
@@ -42,7 +51,13 @@ class Ledger:
         if self._hides > 1:
             self.beaten.set()
 
-    def note(self, ctx: JobContext, *, returned: bool) -> None:
+    def wait_for_a_heartbeat(self) -> None:
+        """Wait until a heartbeat is done that began after this call; one may be under way."""
+        for _ in range(2):
+            self.beaten.clear()
+            self.beaten.wait(SECONDS_TO_A_HEARTBEAT)
+
+    def note(self, ctx: JobContext | RunContext, *, returned: bool) -> None:
         with self._lock:
             self.runs.append(Run(ctx.job_id, ctx.attempt, returned))
 
@@ -108,5 +123,24 @@ def fail_slowly(ctx: JobContext, payload: Any) -> None:
 
 @job("wire-give-up")
 def give_up(ctx: JobContext, payload: Any) -> None:
+    ledger.note(ctx, returned=False)
+    raise NotRetryable("for good")
+
+
+@job("wire-spread", durable=True, retry=Retry(max_attempts=6, backoff="fixed", base_seconds=5))
+def spread(ctx: RunContext, payload: list[int]) -> None:
+    """Wait for a child for each item, and compare the results."""
+    results = ctx.map("all", payload, "wire-greet")
+    ledger.note(ctx, returned=True)
+    if list(results) != payload:
+        raise NotRetryable(f"the children returned {list(results)}")
+
+
+@job("wire-leave", durable=True, retry=Retry(max_attempts=6, backoff="fixed", base_seconds=5))
+def leave(ctx: RunContext, payload: int) -> None:
+    """Fail while a child waits for its time."""
+    ctx.submit("wire-greet", delay=payload)
+    # The first heartbeat after a new record resets the count of attempts.
+    ledger.wait_for_a_heartbeat()
     ledger.note(ctx, returned=False)
     raise NotRetryable("for good")

@@ -100,6 +100,7 @@ _OPERATIONS: dict[str, dict[tuple[str, str], tuple[str, ...]]] = {
         ("sqs", "SendMessageBatch"): ("queues",),
     },
     "worker": {
+        ("dynamodb", "BatchExecuteStatement"): ("jobs",),
         ("dynamodb", "BatchGetItem"): ("jobs",),
         ("dynamodb", "DeleteItem"): ("jobs",),
         ("dynamodb", "GetItem"): (
@@ -149,6 +150,10 @@ RARE = {
     Call("scheduler", "lambda", "GetAlias", "scheduler"): (
         "Made by the first ticks after a deployment; the scenes play within one. A tick that gets "
         "no answer leaves the declared schedules to the next tick (`tests/unit/aws`)."
+    ),
+    Call("worker", "lambda", "GetAlias", "worker"): (
+        "Made before a run ends whose journal does not fit the code. The code of the scenes does "
+        "not change."
     ),
 }
 """Calls in the code that no scene can bring about, each with its reason."""

@@ -17,7 +17,8 @@ from proof.wire.faults import (
     can_outlast,
 )
 from proof.wire.partial import ALL_REFUSED, PARTIAL_FAULTS, PartialFault
-from proof.wire.scenes import SCENES, Scene
+from proof.wire.scenes import SCENES
+from proof.wire.stage import Scene
 from proof.wire.wire import Plan
 
 SEND_ALONE = {"api": "a job", "worker": "failures", "scheduler": "later"}

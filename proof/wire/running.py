@@ -24,7 +24,7 @@ from proof.wire.matrix import (
     send_alone,
     together,
 )
-from proof.wire.scenes import Scene
+from proof.wire.stage import Scene
 from proof.wire.timeline import Timeline
 from proof.wire.wire import Plan, Wire
 from proof.wire.world import Cloud, World, installation

@@ -7,8 +7,7 @@ calls that it is the first to make. A scene ends with everything at rest.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,44 +15,16 @@ from hourhand.domain.jobs.job import EventKind, JobStatus, OnLost
 from hourhand.domain.schedules.journal import RING_ENTRIES
 from hourhand.domain.schedules.schedule import JournalEntry
 from hourhand.ports.schedule_store import JournalPage
-from hourhand.testing import make_event, make_job
+from hourhand.testing import make_event
 from proof.wire.handlers import ledger
-from proof.wire.world import World
+from proof.wire.run_scenes import a_batch, a_graph, children, children_in_batches
+from proof.wire.stage import ITEM_BYTES, OBJECT_BYTES, Scene, Stage
 
-ITEM_BYTES = 2_000
-OBJECT_BYTES = 300_000
 OLD_PAGES = 4
 OFTEN = {"expression": "*/2 * * * *", "handler": "wire-greet", "payload": "x" * 300}
 SHARD_COUNTS = 2
 MOST_REPEATS = 12
 """Of a request for many jobs, each of which does what it has time for."""
-
-
-@dataclass(slots=True)
-class Stage:
-    """A world to play in, and what is expected of it. ``number`` keeps the ids of plays apart."""
-
-    world: World
-    number: int
-    ends: dict[str, str] = field(default_factory=dict)
-    windows: list[tuple[str, Any]] = field(default_factory=list)
-
-    def name(self, name: str) -> str:
-        return f"{name}-{self.number}"
-
-    def submit(self, name: str, end: str, handler: str = "wire-greet", **body: Any) -> str:
-        """Submit a job under an id of its own, so that it can be repeated; it shall end so."""
-        job_id = self.name(name)
-        self.world.api("POST", "/v1/jobs", {"id": job_id, "handler": handler, **body})
-        self.ends[job_id] = end
-        return job_id
-
-    def put(self, name: str, end: str, **fields: Any) -> str:
-        """Put a job as somebody left it who died."""
-        job_id = self.name(name)
-        self.world.jobs.put(make_job(id=job_id, handler="wire-greet", **fields))
-        self.ends[job_id] = end
-        return job_id
 
 
 def a_job(stage: Stage) -> None:
@@ -410,20 +381,11 @@ def puts_in_batches(stage: Stage) -> None:
     stage.ends.update({str(job["id"]): "SUCCEEDED" for job in jobs})
     for _ in range(MOST_REPEATS):
         asked = {"jobs": [*jobs, jobs[0], jobs[26]]}
-        answer = world.api("POST", "/v1/jobs/batch", asked, by=world.batching_api())
+        answer = world.api("POST", "/v1/jobs/batch", asked, by=world.batching("api"))
         if not any("error" in result for result in answer["results"]):
             break
         world.advance(2)
     world.deliver()
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """``needs_batches``: only where the store judges each statement of a batch."""
-
-    name: str
-    play: Callable[[Stage], None]
-    needs_batches: bool = False
 
 
 SCENES = (
@@ -445,6 +407,10 @@ SCENES = (
     Scene("a long history", a_long_history),
     Scene("a schedule", a_schedule),
     Scene("overlaps", overlaps),
+    Scene("children", children),
+    Scene("a graph", a_graph),
+    Scene("a batch", a_batch),
     Scene("shards in batches", shards_in_batches, needs_batches=True),
     Scene("puts in batches", puts_in_batches, needs_batches=True),
+    Scene("children in batches", children_in_batches, needs_batches=True),
 )

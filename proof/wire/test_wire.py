@@ -41,17 +41,19 @@ from proof.wire.listed import CALLS
 from proof.wire.matrix import companions_of, scenes, send_alone
 from proof.wire.partial import ALL_REFUSED, ONE_DOUBTED, ONE_REFUSED, PartialFault, Taken
 from proof.wire.running import REHEARSALS, Run
-from proof.wire.scenes import Scene
+from proof.wire.stage import Scene, Stage
 from proof.wire.timeline import Timeline
 from proof.wire.wire import Plan, Wire
 from proof.wire.world import Cloud, World, installation
 
 SCENES = {scene.name: scene for scene in scenes(can_batch=False)}
 A_JOB, FAILURES, LOST_JOBS = SCENES["a job"], SCENES["failures"], SCENES["lost and owed"]
+CHILDREN = SCENES["children"]
 ONCE, OUTLASTING = Span.ONCE, Span.OUTLASTING
 
 PUT = Call("api", "dynamodb", "PutItem", "jobs")
 MOVE = Call("worker", "dynamodb", "UpdateItem", "jobs")
+PUT_CHILD = Call("worker", "dynamodb", "PutItem", "jobs")
 SEND = Call("api", "sqs", "SendMessageBatch", QUEUES)
 HIDE = Call("worker", "sqs", "ChangeMessageVisibility", QUEUES)
 LETTER = Call("worker", "sqs", "SendMessage", "dead-letters")
@@ -82,6 +84,8 @@ CELLS: list[Cell] = [
     (A_JOB, MOVE, LATE, ONCE, "retried"),
     (A_JOB, HIDE, INTERNAL, OUTLASTING, "message"),
     (FAILURES, LETTER, LOST, OUTLASTING, "message"),
+    (CHILDREN, PUT_CHILD, INTERNAL, OUTLASTING, "unaffected"),
+    (CHILDREN, PUT_CHILD, LOST, OUTLASTING, "sweep"),
     *[
         (LOST_JOBS, AGES, each, OUTLASTING, "unaffected")
         for each in (DENIED, INVALID, GARBLED, LATE)
@@ -102,6 +106,9 @@ QUICK = [
         "questions",
         "later",
         "a pause",
+        "children",
+        "a graph",
+        "a batch",
     )
 ]
 """Those that take a fraction of a second."""
@@ -136,7 +143,7 @@ def outcome_of(world: World, scene: Scene, *plans: Plan) -> tuple[str, Outcome]:
 @pytest.mark.parametrize(
     ("scene", "call", "fault", "span", "word"),
     CELLS,
-    ids=[f"{c.operation}-{c.resource}-{f.name}-{s}" for _, c, f, s, _ in CELLS],
+    ids=[f"{c.function}-{c.operation}-{c.resource}-{f.name}-{s}" for _, c, f, s, _ in CELLS],
 )
 def test_after_a_fault_every_job_ends_as_it_should(
     world: World, scene: Scene, call: Call, fault: Fault | PartialFault, span: Span, word: str
@@ -263,6 +270,25 @@ def test_a_dead_letter_that_is_taken_for_sent_is_found(
     ended, outcome = outcome_of(world, FAILURES, Plan(LETTER, INTERNAL, OUTLASTING))
     assert ended == "**broken**"
     assert any("without a dead letter" in told for told in outcome.violations)
+
+
+def test_a_child_that_is_taken_for_put_is_found(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DynamoJobStore, "put", put_and_hope)
+    ended, outcome = outcome_of(world, CHILDREN, Plan(PUT_CHILD, INTERNAL, OUTLASTING))
+    assert ended == "**broken**"
+    assert any("the children of spreading-1 did not end" in told for told in outcome.violations)
+
+
+def test_a_child_too_many_is_found(world: World) -> None:
+    outcome = play(world, replace(CHILDREN, play=expect_one_child_less), 1)
+    assert any("the children of spreading-1 did not end" in told for told in outcome.violations)
+
+
+def expect_one_child_less(stage: Stage) -> None:
+    CHILDREN.play(stage)
+    stage.children["spreading-1"].pop()
 
 
 def test_an_error_that_nobody_translates_is_found(

@@ -20,6 +20,7 @@ import boto3
 import pytest
 
 import hourhand.aws.telemetry
+import hourhand.worker
 from hourhand.aws import clients
 from hourhand.aws.handler_manifest import write_manifest
 from hourhand.aws.job_store import DynamoJobStore
@@ -112,7 +113,7 @@ class World:
         self.pollers = Pollers(wire, settings)
         self._numbers = itertools.count(1)
         self._busy: Handler | None = None
-        self._batching: Handler | None = None
+        self._batching: dict[str, Handler] = {}
         self._functions = {name: self.function(name) for name in ("api", "scheduler", "worker")}
 
     def function(self, name: str, **environment: str) -> Handler:
@@ -180,12 +181,12 @@ class World:
 
     # --- what AWS does ---
 
-    def batching_api(self) -> Handler:
-        """Return an API that puts jobs in batches where it can."""
-        if self._batching is None:
+    def batching(self, name: str) -> Handler:
+        """Return an API or a worker that puts jobs in batches if the store can."""
+        if name not in self._batching:
             dispatch = "batch" if self.cloud.can_batch else "single"
-            self._batching = self.function("api", HOURHAND_DISPATCH=dispatch)
-        return self._batching
+            self._batching[name] = self.function(name, HOURHAND_DISPATCH=dispatch)
+        return self._batching[name]
 
     def busy_scheduler(self) -> Handler:
         """Return a scheduler that hands shards over, and marks in batches where it can."""
@@ -214,18 +215,23 @@ class World:
             self.events.ticks_failed += 1
             self.events.wrong.append(f"a tick raised {type(error).__name__}: {error}")
 
-    def deliver(self) -> None:
-        """Let the event sources hand over what is visible, to the worker message by message."""
+    def deliver(self, by: Handler | None = None) -> None:
+        """Let the event sources hand over what is visible, to the worker message by message.
+
+        ``by``: to another worker.
+        """
         for priority, url in self.settings.queues.items():
             arn = f"arn:aws:sqs:eu-central-1:000000000000:{url.rpartition('/')[2]}"
             for messages in self._receive(url):
-                answers = [self.work(message, arn) for message in messages]
+                answers = [self.work(message, arn, by) for message in messages]
                 kept = [failure for each in answers for failure in each["batchItemFailures"]]
                 failed_before = self.pollers.failed
                 self.pollers.finish(priority, messages, {"batchItemFailures": kept})
                 self.events.kept += len(kept) + self.pollers.failed - failed_before
 
-    def work(self, message: Mapping[str, Any], arn: str) -> dict[str, Any]:
+    def work(
+        self, message: Mapping[str, Any], arn: str, by: Handler | None = None
+    ) -> dict[str, Any]:
         """Let the worker have one message; return its answer."""
         self.wire.function = "worker"
         context = LocalContext(
@@ -233,7 +239,8 @@ class World:
             aws_request_id=f"work-{next(self._numbers)}",
             monotonic=self.timeline.monotonic,
         )
-        answer: dict[str, Any] = self._functions["worker"](sqs_event([message], arn), context)
+        worker = by or self._functions["worker"]
+        answer: dict[str, Any] = worker(sqs_event([message], arn), context)
         return answer
 
     def send_again(self, job_id: str) -> None:
@@ -354,6 +361,8 @@ def installation(
             patch.setattr(clients, f"{service}_client", _watching(wire, make))
         bulk_of = functools.partial(watched_bulk, wire, clients.bulk_of)
         patch.setattr(clients, "bulk_of", bulk_of)
+        # A lease that is over ends the process of a worker. This process is not a worker's alone.
+        patch.setattr(hourhand.worker, "FaultTimer", lambda: None)
         patch.setattr(hourhand.aws.telemetry, "PowertoolsTelemetry", lambda *_, **__: telemetry[0])
         world = World(cloud, prefix, timeline, wire, settings)
         world.telemetry = telemetry[0]

@@ -177,11 +177,26 @@ def test_a_process_that_can_have_no_watch_begins_no_handler() -> None:
     begun: list[int] = []
     run = OneRun(timer=timer)
     pulse = FakePulse()
-    pulse.lease_ends_at = LEASE
+    pulse.lease_ends_at = run.clock.monotonic() + LEASE
     finished = run.run(lambda ctx: begun.append(1), pulse=pulse)
     assert finished.outcome is Outcome.SNOOZED
     assert not begun
     assert run.process.is_ending
+
+
+@pytest.mark.parametrize(("seconds_left", "is_begun"), [(MARGIN, False), (MARGIN + 1, True)])
+def test_a_handler_whose_lease_is_over_is_not_begun_and_its_process_goes_on(
+    seconds_left: float, is_begun: bool
+) -> None:
+    timer, clock = FakeTimer(), MemoryClock()
+    begun: list[int] = []
+    run = OneRun(clock=clock, timer=timer)
+    pulse = FakePulse()
+    pulse.lease_ends_at = clock.monotonic() + seconds_left
+    finished = run.run(lambda ctx: begun.append(1), pulse=pulse)
+    assert finished.outcome is (Outcome.SUCCEEDED if is_begun else Outcome.SNOOZED)
+    assert bool(begun) is bool(timer.acts) is is_begun
+    assert not run.process.is_ending
 
 
 # --- a stuck handler: see also test_stuck.py ---

@@ -233,10 +233,15 @@ def test_a_neighbour_that_must_not_run_again_is_left_to_its_lease(world: World) 
 
 def test_messages_that_come_again_after_the_end_of_a_process_run_nothing(world: World) -> None:
     runs: list[str] = []
-    world.add("quick", lambda ctx: runs.append("quick"))
+
+    def run(ctx: JobContext) -> None:
+        runs.append(ctx.job_id)
+        world.begun.add(ctx.job_id)
+
+    world.add("quick", run)
     world.add("stuck", world.stay, timeout_seconds=60)
     processing = world.start("stuck", "quick")
-    world.wait_until_running("stuck")
+    world.wait_until_running("stuck", "quick")
     world.let_time_pass_until_stuck(60)
     processing.kept()
     world.release.set()

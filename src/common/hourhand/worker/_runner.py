@@ -88,9 +88,30 @@ class ThreadRunner:
             heart.context = context = opened
         elif job.is_durable_run:
             return Finished(outcome=Outcome.FAILED, error=NOT_DURABLE)
+        return self._call(handler, job, payload_text, heart, context)
+
+    def _call(
+        self,
+        handler: Handler,
+        job: Job,
+        payload_text: str,
+        heart: Heart,
+        context: JobContext,
+    ) -> Finished:
+        """Call the handler in a thread of its own, while its lease holds."""
+        tools = self._tools
+        lease_end = tools.lease_end(heart)
+        if tools.clock.monotonic() >= lease_end:
+            # The watchdog would end the process at once, and the neighbours' handlers with it.
+            tools.telemetry.warning(
+                "A job was not started: its lease was over before its handler could start. "
+                "It runs again later.",
+                job_id=job.id,
+            )
+            return NOT_BEGUN
         call = HandlerCall(handler, context, payload_text, self._record.wake, tools.watchdog)
         try:
-            call.start(tools.lease_end(heart))
+            call.start(lease_end)
         except RuntimeError:
             # Threads that earlier handlers left behind used up what the process may have.
             tools.telemetry.warning("No thread could be started.", job_id=job.id)
