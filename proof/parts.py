@@ -48,7 +48,7 @@ PARTS = (
         covers="no accepted job is lost; a job has one live owner, by its fencing token;"
         " no job runs early; a final state stays final; every dead letter is sent; a slot of a"
         " group has one holder; each scheduled time is one job or one reason",
-        minutes=22,
+        minutes=35,
         cores=2.0,
     ),
     Part(
@@ -58,7 +58,7 @@ PARTS = (
         " it is equivalent.",
         covers="the other parts check the rules that the code needs, condition by condition, down"
         " to the conditions written to DynamoDB",
-        minutes=20,
+        minutes=30,
         cores=2.0,
     ),
     Part(
