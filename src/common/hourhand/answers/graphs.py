@@ -54,7 +54,10 @@ class Graph(Answered):
 
 
 class GraphRerun(Answered):
-    """Which nodes of a graph a rerun runs again, and which keep their results."""
+    """Which nodes of a graph a rerun runs again.
+
+    The nodes in `kept` keep their results; those without one run as in any redrive.
+    """
 
     reset: tuple[str, ...]
     kept: tuple[str, ...]

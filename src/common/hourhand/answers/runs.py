@@ -101,7 +101,10 @@ class Accepted(Answered):
 
 
 class RedrivePlan(Answered):
-    """Which recorded calls a redrive runs again, and which keep their results."""
+    """Which recorded calls a redrive runs again.
+
+    The calls in `kept` keep their results; those without one run as in any redrive.
+    """
 
     reset: tuple[str, ...]
     kept: tuple[str, ...]

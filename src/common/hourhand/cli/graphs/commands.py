@@ -119,8 +119,8 @@ def rerun(
 ) -> None:
     """Run nodes of a graph that has ended again, with all nodes after them.
 
-    They get new jobs. The other nodes keep their results. It works on a graph that failed, and on
-    one that succeeded.
+    They get new jobs. The other nodes keep their results; those without one run as in any redrive.
+    It works on a graph that failed, and on one that succeeded.
     """
     from hourhand.cli.graphs.showing import show_rerun
 
