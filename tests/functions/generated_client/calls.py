@@ -188,7 +188,12 @@ def follow_a_run(api: Generated) -> None:
 def follow_a_batch(api: Generated) -> None:
     greeting = {"handler": "greet", "payload": {"name": "Ada"}}
     body = api.models.BatchInput.from_dict(
-        {"id": "batch", "jobs": [greeting, greeting], "on_success": {"handler": "greet"}, "open": True}
+        {
+            "id": "batch",
+            "jobs": [greeting, greeting],
+            "on_success": {"handler": "greet"},
+            "open": True,
+        }
     )
     assert api.call("batches", "post_batches", body=body, status=201).total == 2
     more = {"jobs": [greeting], "first_index": 2}
@@ -207,7 +212,10 @@ def follow_a_graph(api: Generated) -> None:
     body = api.models.GraphInput.from_dict(
         {
             "id": "graph",
-            "nodes": {"load": {"handler": "greet"}, "ship": {"handler": "break", "after": ["load"]}},
+            "nodes": {
+                "load": {"handler": "greet"},
+                "ship": {"handler": "break", "after": ["load"]},
+            },
         }
     )
     api.call("graphs", "post_graphs", body=body, status=201)
