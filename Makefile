@@ -3,6 +3,9 @@
 PYTHON ?= python3
 WORKERS ?= auto
 
+# Python and pytest compile each file once. Container images often forbid them to keep the result.
+unexport PYTHONDONTWRITEBYTECODE
+
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -92,7 +95,7 @@ destroy: $(INFRA_STAMP) $(NODE_STAMP) ## Remove a deployment; in prod its tables
 SLOW := browser or exhaustive or node or real_time
 
 # The branches of what decides (domain) and acts (services) are all tested, by these tests alone.
-test: setup $(INFRA_STAMP) $(NODE_IF_THERE) ## Run the everyday tests, in about five minutes, with coverage
+test: setup $(INFRA_STAMP) $(NODE_IF_THERE) ## Run the everyday tests, in about seven minutes on two cores, with coverage
 	$(BIN)/python -m pytest -m "not ($(SLOW))" -n $(WORKERS) --cov --cov-report=
 	$(BIN)/coverage report --fail-under=100
 

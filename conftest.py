@@ -4,6 +4,7 @@ The second lock is pytest-socket (see pyproject.toml), which lets tests talk to 
 does not bind the subprocesses that a test starts; this environment, which they inherit, does.
 """
 
+import gc
 import os
 import tempfile
 from pathlib import Path
@@ -64,6 +65,17 @@ TIERS = {
 """What is no part of ``make test``: folders and files, by the mark that leaves them out."""
 
 _ROOT = Path(__file__).parent
+
+
+def pytest_collection() -> None:
+    """Collect no garbage while tests are collected, since nearly all of that stays."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector pass over the tests and modules from now on."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

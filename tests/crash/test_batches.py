@@ -48,6 +48,7 @@ def test_without_a_fault_the_work_has_its_effect(work: Work) -> None:
     assert world.store.jobs()["batch"].status is work.ends[0]
 
 
+@pytest.mark.no_cover
 @each_work
 @pytest.mark.parametrize("points", FAULTS)
 def test_a_fault_at_any_call_loses_no_member_and_no_callback(work: Work, points: Points) -> None:
@@ -97,6 +98,7 @@ STEPS = (another_worker, a_worker, cancel, addition, same_addition, closing, wro
 OPEN = tuple(work for work in BATCHES if "open" in work.name or "close" in work.name)
 
 
+@pytest.mark.no_cover
 @each_work
 @pytest.mark.parametrize("step", STEPS[:3], ids=lambda step: step.__name__)
 def test_another_worker_or_a_cancel_between_any_two_calls_does_no_harm(
@@ -105,6 +107,7 @@ def test_another_worker_or_a_cancel_between_any_two_calls_does_no_harm(
     beside_every_call(work, step, check_with_cancels, minutes=MINUTES)  # type: ignore[arg-type]
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("work", OPEN, ids=lambda work: work.name)
 @pytest.mark.parametrize("step", STEPS[3:], ids=lambda step: step.__name__)
 def test_another_request_between_any_two_calls_does_no_harm(work: Work, step: object) -> None:

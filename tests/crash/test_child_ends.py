@@ -341,6 +341,7 @@ def check(world: World) -> None:
     check_children(world)
 
 
+@pytest.mark.no_cover
 @named(
     "a child, delivery 1",
     "a child, delivery 2",
@@ -352,6 +353,7 @@ def test_a_death_at_any_call_loses_no_end_and_counts_none_twice(work: Work) -> N
     at_every_point(work, crashes, check, minutes=60)
 
 
+@pytest.mark.no_cover
 @named("a child, delivery 1", "a redriven run with a failed child, delivery 1")
 @pytest.mark.parametrize("step", [another_worker, redrive_and_deliver])
 def test_a_step_of_another_between_any_two_calls_does_no_harm(work: Work, step: Any) -> None:

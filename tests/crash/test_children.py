@@ -15,8 +15,14 @@ from tests.world.world import World
 
 MINUTES = 60
 
+FAULTS = [
+    crashes,
+    pytest.param(throttles, marks=pytest.mark.exhaustive),
+    pytest.param(lost_answers, marks=pytest.mark.exhaustive),
+]
+
 each_work = pytest.mark.parametrize("work", FAMILIES, ids=lambda work: work.name)
-each_fault = pytest.mark.parametrize("points", [crashes, throttles, lost_answers])
+each_fault = pytest.mark.parametrize("points", FAULTS)
 of_several_records = pytest.mark.parametrize(
     "work",
     [work for work in FAMILIES if "map" in work.name or "failed child" in work.name],
@@ -45,12 +51,14 @@ def test_without_a_fault_the_work_has_its_effect(work: Work) -> None:
     assert world.job("run").status is work.ends[0]
 
 
+@pytest.mark.no_cover
 @each_fault
 @each_work
 def test_a_fault_at_any_call_loses_no_end_and_counts_none_twice(work: Work, points: Points) -> None:
     at_every_point(work, points, check, minutes=MINUTES)
 
 
+@pytest.mark.no_cover
 @pytest.mark.usefixtures("small_chunks")
 @each_fault
 @of_several_records
@@ -75,17 +83,26 @@ def redrive_and_deliver(world: World, _work: Work) -> None:
     world.deliver()
 
 
-STEPS = [cancel, another_worker, redrive_and_deliver]
+each_step = pytest.mark.parametrize(
+    "step",
+    [
+        another_worker,
+        pytest.param(cancel, marks=pytest.mark.exhaustive),
+        pytest.param(redrive_and_deliver, marks=pytest.mark.exhaustive),
+    ],
+)
 
 
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+@pytest.mark.no_cover
+@each_step
 @each_work
 def test_a_step_of_another_between_any_two_calls_does_no_harm(work: Work, step: object) -> None:
     beside_every_call(work, step, check, minutes=MINUTES)  # type: ignore[arg-type]
 
 
+@pytest.mark.no_cover
 @pytest.mark.usefixtures("small_chunks")
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+@each_step
 @of_several_records
 def test_a_step_of_another_over_several_join_records(work: Work, step: object) -> None:
     beside_every_call(work, step, check, minutes=MINUTES)  # type: ignore[arg-type]

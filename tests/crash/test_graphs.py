@@ -40,6 +40,7 @@ def test_without_a_fault_the_work_has_its_effect(work: Work) -> None:
     assert world.store.jobs()["graph"].status is work.ends[0]
 
 
+@pytest.mark.no_cover
 @each_work
 @pytest.mark.parametrize("points", FAULTS)
 def test_a_fault_at_any_call_loses_no_node_and_no_decision(work: Work, points: Points) -> None:
@@ -73,11 +74,19 @@ def another_rerun(world: World, _work: Work) -> None:
         world.api.graphs.rerun("graph", ["a"], actor="caller")
 
 
-STEPS = (another_worker, a_worker, cancel, redrive_of_a_node, another_rerun)
+STEPS = [
+    another_worker,
+    redrive_of_a_node,
+    *(
+        pytest.param(step, marks=pytest.mark.exhaustive)
+        for step in (a_worker, cancel, another_rerun)
+    ),
+]
 
 
+@pytest.mark.no_cover
 @each_work
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+@pytest.mark.parametrize("step", STEPS)
 def test_a_step_of_another_between_any_two_calls_does_no_harm(work: Work, step: object) -> None:
     beside_every_call(work, step, check, minutes=MINUTES)  # type: ignore[arg-type]
 

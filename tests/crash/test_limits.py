@@ -18,6 +18,12 @@ from tests.world.world import World
 
 MINUTES = 45
 
+FAULTS = [
+    crashes,
+    pytest.param(throttles, marks=pytest.mark.exhaustive),
+    pytest.param(lost_answers, marks=pytest.mark.exhaustive),
+]
+
 each_work = pytest.mark.parametrize("work", LIMITS, ids=lambda work: work.name)
 
 
@@ -26,8 +32,9 @@ def check(world: World) -> None:
     check_limits(world)
 
 
+@pytest.mark.no_cover
 @each_work
-@pytest.mark.parametrize("points", [crashes, throttles, lost_answers])
+@pytest.mark.parametrize("points", FAULTS)
 def test_a_fault_at_any_call_exceeds_no_limit_and_forgets_no_waiter(
     work: Work, points: Points
 ) -> None:

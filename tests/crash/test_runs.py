@@ -20,12 +20,14 @@ def check(world: World) -> None:
     check_runs(world)
 
 
+@pytest.mark.no_cover
 @each_work
 @pytest.mark.parametrize("points", [crashes, throttles, lost_answers])
 def test_a_fault_at_any_call_loses_no_run_and_no_record(work: Work, points: Points) -> None:
     at_every_point(work, points, check, minutes=MINUTES)
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("points", [crashes, throttles, lost_answers])
 @pytest.mark.parametrize("work", SAGAS, ids=lambda work: work.name)
 def test_whatever_fails_every_step_that_may_have_had_its_effect_is_reversed(
@@ -87,6 +89,7 @@ def another_worker(world: World, _work: Work) -> None:
     world.deliver()
 
 
+@pytest.mark.no_cover
 @each_work
 @pytest.mark.parametrize("step", [signal, cancel, another_worker], ids=lambda step: step.__name__)
 def test_a_step_of_another_between_any_two_calls_does_no_harm(work: Work, step: object) -> None:

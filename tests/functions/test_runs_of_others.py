@@ -144,6 +144,7 @@ def test_step_functions_results_beyond_256_kb(rival: Rival) -> None:
     assert rival.result(run_id) == 1_000_000
 
 
+@pytest.mark.no_cover
 def test_step_functions_more_than_25000_events(rival: Rival) -> None:
     def flow(ctx: RunContext, _: Any) -> Any:
         for _number in range(30_000):

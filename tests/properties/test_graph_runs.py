@@ -117,7 +117,8 @@ def check_two_rounds(drawn: tuple[list[Drawn], list[Drawn], str, int]) -> None:
     assert kept == {name: [job.id for job in world.jobs_named(name)] for name in ran}
 
 
-@examples(50, few=50)
+@pytest.mark.no_cover
+@examples(50)
 @given(reruns())
 def test_a_graph_and_its_rerun_end_as_in_one_thread(
     drawn: tuple[list[Drawn], list[Drawn], str, int],

@@ -21,7 +21,7 @@ from uuid import UUID
 
 import pydantic
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 from pydantic import (
     AfterValidator,
@@ -52,6 +52,7 @@ from typing_extensions import TypedDict
 from hourhand.handlers import InvalidPayload
 from hourhand.handlers._binding import PayloadBinder
 from hourhand.handlers._payload_type import PayloadType
+from tests.examples import examples
 
 
 class Color(Enum):
@@ -494,7 +495,7 @@ def submission_accepts(check: Mapping[str, Any] | None, payload: Any) -> bool:
     return submission_errors(check, payload) == 0
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(st.data())
 def test_a_payload_that_the_worker_accepts_is_accepted_at_submission(data: st.DataObject) -> None:
     annotation, payloads = data.draw(TYPES)
@@ -525,7 +526,7 @@ A_LEVEL = 60
 """More errors than one level of a drawn type adds: it has few members and parts."""
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(recursive_types(), st.lists(STEPS, min_size=1, max_size=2))
 def test_the_work_of_a_check_is_linear_in_the_depth_of_a_payload(
     annotation: Any, steps: Sequence[Callable[[Any], Any]]
@@ -539,7 +540,7 @@ def test_the_work_of_a_check_is_linear_in_the_depth_of_a_payload(
         assert submission_errors(check, payload) <= A_LEVEL * depth, (check, payload)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.data())
 def test_a_record_that_states_nothing_is_checked_as_one_that_forbids_other_fields(
     data: st.DataObject,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -190,6 +191,7 @@ some_group = given(
 )
 
 
+@pytest.mark.no_cover
 @some_group
 @examples(300)
 def test_never_more_run_than_may_and_each_job_ends_or_is_told_why_not(
@@ -204,6 +206,7 @@ def test_never_more_run_than_may_and_each_job_ends_or_is_told_why_not(
     assert waiting_in(group.world) == []
 
 
+@pytest.mark.no_cover
 @some_group
 @examples(200)
 def test_a_job_that_got_a_slot_starts_when_its_message_comes(

@@ -63,9 +63,12 @@ class Fault:
 
 
 def crashes(calls: list[Call]) -> Iterator[Fault]:
-    """Yield a death before and after each call, and within each call that takes a list."""
+    """Yield a death before each call, after each that writes, and within each that takes a list.
+
+    A process that dies after a read leaves what it leaves if it dies before that read.
+    """
     for call in calls:
-        for when in When:
+        for when in When if call.method not in READS else (When.BEFORE,):
             plan = partial(Faults.crash, number=call.number, when=when)
             yield Fault(f"crash {when} {_name(call)}", plan)
         if call.method in {"send", "put_many", "transition_many"}:

@@ -34,7 +34,7 @@ from hourhand.services.jobs.execution import Candidate, Deferred
 from hourhand.services.jobs.operations import OperationsService
 from hourhand.services.jobs.recovery import RecoveryService
 from hourhand.testing import make_event
-from tests.scenarios.children import FamilyWorld
+from tests.scenarios.children import FamilyWorld, failing
 from tests.scenarios.runs import RunWorld, delivered_once
 from tests.world.runs import HandlerKilled
 from tests.world.world import World
@@ -248,6 +248,22 @@ def test_a_child_that_succeeded_since_is_not_redriven() -> None:
     assert child.status is JobStatus.SUCCEEDED
     opened.run._children.redrive(child)
     assert opened.world.job(child.id) == child
+
+
+def test_a_child_that_an_operator_redrove_before_is_not_redriven_again() -> None:
+    world = FamilyWorld(failing)
+    world.submit(id="run")
+    world.settle()
+    world.api.operations.redrive("run", actor="operator")
+    (delivery,) = world.receive()
+    (failed,) = (child for child in children(world) if child.status is JobStatus.DEAD)
+    world.api.operations.redrive(failed.id, actor="operator")
+    redriven = world.job(failed.id)
+    world.handle(delivery)
+    assert world.job(failed.id) == redriven
+    world.settle()
+    assert world.job("run").status is JobStatus.SUCCEEDED
+    assert world.job(failed.id).round == 2
 
 
 def test_a_child_that_succeeded_is_not_rerun_by_itself() -> None:
