@@ -62,6 +62,8 @@ def _round_is_new(before: Job, after: Job) -> Iterator[str]:
         yield "a new round begins while the dead letter of the old one is owed"
     if after.attempt != 0:
         yield "a new round begins with attempts of the old one"
+    if before.compensated_round is not None and after.segment == before.segment:
+        yield "a run whose steps were reversed began again with their results"
     left = (after.cancel_requested_at, after.keep_until, after.finished_at, after.lease_until)
     if any((*left, after.discarded_at, after.discard_note)):
         yield "a new round begins with what ended the old one"

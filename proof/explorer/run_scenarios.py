@@ -252,8 +252,7 @@ COMPENSATION = replace(
 COMPENSATION_REDRIVE = replace(
     COMPENSATION,
     name="compensation-redrive",
-    about="a redrive of a run whose reversal is about to begin",
-    arrange=after(submitted(), _delivered(_fails)),
+    about="a redrive of a run that fails, as its reversal begins",
     operations=(redrives(),),
     deliveries=1,
 )

@@ -147,8 +147,8 @@ class ExecutionService:
     tools: AttemptTools
     worker: str
     admission_check: tuple[StartRule, ...]
+    release_other: Callable[[Job, int], None]
     release: Callable[[Job, Job], None] | None = None
-    release_other: Callable[[Job, int], None] | None = None
     hold_rates: Callable[[Job, datetime], None] | None = None
     run_timeout: Callable[[str], timedelta | None] | None = None
     has_rate: Callable[[Job], bool] | None = None
@@ -320,8 +320,7 @@ class ExecutionService:
         if lease_until >= now - margin:
             # This message is the crash recovery of the attempt under way: it must stay.
             self.tools.telemetry.count("duplicates_hidden")
-            if self.release_other is not None and job.generation == delivery.message.generation:
-                self.release_other(job, delivery.message.slot_shard)
+            self.release_other(job, delivery.message.slot_shard)
             return self._keep_for(delivery, lease_until + margin - now)
         # A take-over passes no gate: the lost attempt of a job with a rate ends, and the next one
         # asks for its start.
