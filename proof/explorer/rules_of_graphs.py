@@ -54,7 +54,7 @@ def judge_batches(before: Mapping[str, Job], after: Mapping[str, Job]) -> Iterat
 def batches_left(jobs: Mapping[str, Job]) -> Iterator[str]:
     """Yield which batches did not end by their members, once all faults are over."""
     for batch in jobs.values():
-        if batch.handler == BATCH and batch.status.is_final:
+        if batch.handler == BATCH and batch.status.is_final and not _is_past_deadline(batch):
             if not _ended_by_its_members(batch):
                 yield f"the batch ended {batch.status} for {batch.last_failure}"
             else:
@@ -74,6 +74,12 @@ def _ended_by_its_members(batch: Job) -> bool:
         return True
     failure = batch.last_failure or ""
     return batch.status is JobStatus.DEAD and failure.startswith("BatchFailed: ")
+
+
+def _is_past_deadline(batch: Job) -> bool:
+    """Whether it ended when its time was over: then it may be DEAD, whatever its members did."""
+    ended, deadline = batch.finished_at, batch.run_deadline
+    return ended is not None and deadline is not None and ended >= deadline
 
 
 def _ended_wrongly(batch: Job, members: list[Job], callbacks: list[str]) -> Iterator[str]:
