@@ -238,7 +238,8 @@ def place_to_try(record: SlotsRecord, ended: str, now: datetime) -> int:
     """Return which waiter is tried first for the slot of a job that ended; 0 is the first one.
 
     Of jobs that end within the time of a request, all would hand their slots to the same waiter,
-    and all but one be refused. So in a busy shard each draws one of the first few, by its id.
+    and all but one be refused. So in a busy shard each draws one of the first few, by its id
+    (ADR 59).
     """
     places = max(1, record.admitted_lately(now) // STARTS_A_PLACE)
     return int.from_bytes(digest10("place", ended)) % places
