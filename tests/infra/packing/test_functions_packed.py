@@ -30,7 +30,9 @@ if "/worker" in tree:
 Path(answer).write_text(json.dumps(sorted(sys.modules)))
 """
 
-OF_THE_API = {"hourhand.api.access", "hourhand.api.payload_check", "hourhand.api.routing"}
+OF_THE_API = {
+    f"hourhand.api.{module}" for module in ("access", "payload_check", "requests", "routing")
+}
 BY_OTHERS = {
     "api": {"hourhand.handlers", "hourhand.worker"},
     "scheduler": {*OF_THE_API, "hourhand.handlers", "hourhand.worker"},

@@ -26,6 +26,7 @@ from tests.unit.worker.fakes import (
 )
 
 LEASE = 45.0
+HOUR = 3600.0
 MARGIN = Timings().clock_margin.total_seconds()
 
 
@@ -197,6 +198,13 @@ def test_a_handler_whose_lease_is_over_is_not_begun_and_its_process_goes_on(
     assert finished.outcome is (Outcome.SUCCEEDED if is_begun else Outcome.SNOOZED)
     assert bool(begun) is bool(timer.acts) is is_begun
     assert not run.process.is_ending
+
+
+def test_a_process_without_a_timer_begins_handlers_whatever_its_clock_says_of_leases() -> None:
+    # As on a fast local cloud, where leases are of another clock.
+    clock, pulse = MemoryClock(), FakePulse()
+    pulse.lease_ends_at = clock.monotonic() - HOUR
+    assert OneRun(clock=clock).run(lambda ctx: None, pulse=pulse).outcome is Outcome.SUCCEEDED
 
 
 # --- a stuck handler: see also test_stuck.py ---

@@ -101,8 +101,8 @@ class ThreadRunner:
         """Call the handler in a thread of its own, while its lease holds."""
         tools = self._tools
         lease_end = tools.lease_end(heart)
-        if tools.clock.monotonic() >= lease_end:
-            # The watchdog would end the process at once, and the neighbours' handlers with it.
+        if tools.watchdog.would_end_at_once(lease_end):
+            # It would end the neighbours' handlers too.
             tools.telemetry.warning(
                 "A job was not started: its lease was over before its handler could start. "
                 "It runs again later.",

@@ -100,6 +100,10 @@ class Watchdog:
         self._ends: dict[object, float] = {}
         self._armed_for: float | None = None
 
+    def would_end_at_once(self, end_at: float) -> bool:
+        """Whether watching a handler until ``end_at`` would end the process before it starts."""
+        return self._timer is not None and self._monotonic() >= end_at
+
     def watch(self, handler: object, end_at: float) -> None:
         """Watch a handler that is about to start. Raises `RuntimeError` as `ProcessTimer.arm`."""
         with self._lock:
