@@ -67,6 +67,18 @@ TIERS = {
 _ROOT = Path(__file__).parent
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Stop the first of the two measurements that pytest-cov 7 starts in a worker of xdist.
+
+    It resumes while the second one is paused, so that `no_cover` had no effect in a worker.
+    """
+    plugin = session.config.pluginmanager.getplugin("_cov")
+    is_worker = hasattr(session.config, "workerinput")
+    if is_worker and plugin is not None and plugin.cov_controller is not None:
+        plugin.cov_controller.cov.stop()
+
+
 def pytest_collection() -> None:
     """Collect no garbage while tests are collected, since nearly all of that stays."""
     gc.disable()
