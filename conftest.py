@@ -64,6 +64,20 @@ TIERS = {
 }
 """What is no part of ``make test``: folders and files, by the mark that leaves them out."""
 
+UNTRACED = {
+    "tests/contract",
+    "tests/docs",
+    "tests/unit/aws",
+    "tests/unit/bench",
+    "tests/unit/cli",
+    "tests/unit/client",
+    "tests/unit/local",
+}
+"""Folders whose tests run without coverage, which makes them two to three times slower.
+
+They test what is outside the domain and the services, which their own tests reach as a whole.
+"""
+
 _ROOT = Path(__file__).parent
 
 
@@ -97,3 +111,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for place in (path, *path.parents):
             if (mark := TIERS.get(place.as_posix())) is not None:
                 item.add_marker(mark)
+            if place.as_posix() in UNTRACED:
+                item.add_marker("no_cover")
