@@ -425,3 +425,5 @@ def test_a_map_that_ended_early_returns_the_same_though_others_succeed_later() -
     assert len(returned) >= 2
     assert all(one == returned[0] for one in returned)
     assert len(returned[0][1]) == 2
+    view = world.api.run_views.steps("run", limit=9, cursor=None).steps[0]
+    assert (view.path, view.status, view.error) == ("all", "succeeded", None)

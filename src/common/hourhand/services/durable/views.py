@@ -189,7 +189,7 @@ def _children(run: Job, record: Record, joined: JoinedCall, end: Record | None) 
         status=_STATUSES[end.outcome] if end else status,
         started_at=_time(record.began_ms),
         finished_at=_time(end.ended_ms) if end else None,
-        error=end.error if end else None,
+        error=end.error if end and end.outcome is RecordOutcome.FAILED else None,
         result_text=joined.records[0].result_text,
         job_id=None if joined.call.is_map else child_id(run.id, run.segment, joined.key, 0),
         of={
