@@ -110,7 +110,9 @@ function Calls({ job, steps, onSignal, onRedrive }) {
 
 function Call({ step, span, now, onSignal, onRedrive }) {
   const { path, status, started_at: begun, finished_at: ended, until, signal } = step;
-  const start = begun && Date.parse(begun);
+  // Of a wait for several children only the end is recorded.
+  const from = begun ?? ended;
+  const start = from && Date.parse(from);
   const end = endOf(step, now);
   const isWaiting = status === "waiting" && signal;
   return html`<li class="run-call">
@@ -190,7 +192,7 @@ function spanOf(invocations, steps, now) {
   const start = starts.length > 0 ? Math.min(...starts) : now;
   const ends = [
     ...invocations.map(({ finished_at: ended }) => (ended ? Date.parse(ended) : now)),
-    ...steps.filter(({ started_at: begun }) => begun).map((step) => endOf(step, now)),
+    ...steps.filter(({ started_at: begun, finished_at: ended }) => begun ?? ended).map((step) => endOf(step, now)),
   ];
   return { start, end: Math.max(start + 1, ...ends) };
 }
