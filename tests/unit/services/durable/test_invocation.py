@@ -109,6 +109,18 @@ def test_a_long_retry_delay_suspends_the_run_and_counts_the_tries() -> None:
     assert world.job("run").token == 3
 
 
+def test_a_run_that_waits_for_the_retry_of_a_step_is_due_in_whole_milliseconds() -> None:
+    world = durable_world()
+    retry = Retry(max_attempts=2, backoff="fixed", base_seconds=60.0001, jitter="none")
+    behave = durable(lambda ctx: ctx.step("a", Flaky(9), retry=retry), world.clock)
+    world.submit(id="run")
+    world.deliver(behave)
+    job = world.job("run")
+    assert job.status is JobStatus.PENDING
+    assert job.due_at is not None
+    assert job.due_at.microsecond % 1000 == 0
+
+
 def test_a_step_without_retries_left_fails_and_an_uncaught_failure_ends_the_run_dead() -> None:
     world, flaky = durable_world(), Flaky(9)
     world.submit(id="run")
