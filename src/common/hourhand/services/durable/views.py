@@ -190,7 +190,8 @@ def _children(run: Job, record: Record, joined: JoinedCall, end: Record | None) 
         started_at=_time(record.began_ms),
         finished_at=_time(end.ended_ms) if end else None,
         error=end.error if end and end.outcome is RecordOutcome.FAILED else None,
-        result_text=joined.records[0].result_text,
+        # The first record of a map may be that of a single child, whose result is not the map's.
+        result_text=None if joined.call.is_map else joined.records[0].result_text,
         job_id=None if joined.call.is_map else child_id(run.id, run.segment, joined.key, 0),
         of={
             "total": max(joined.call.total, joined.submitted),
