@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -14,7 +15,7 @@ import pytest
 from hourhand import On, Retry, StepFailed, StepInterrupted, step_key
 from hourhand.domain.durable.tokens import read_token
 from hourhand.domain.errors import AlreadyCompleted, NotFound, RunEnded
-from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.job import MAX_CONTENT_BYTES, JobStatus
 from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.side_items import SideItemKind
 from hourhand.handlers import UseBranch
@@ -175,6 +176,37 @@ def test_a_result_that_is_not_json_fails_the_step_at_once() -> None:
     job = world.job("run")
     assert job.status is JobStatus.DEAD
     assert "ResultNotJson" in (job.last_failure or "")
+
+
+def test_a_result_that_is_too_large_fails_the_step_at_once() -> None:
+    world, large = durable_world(), "x" * MAX_CONTENT_BYTES
+    world.submit(id="run")
+    world.settle(durable(lambda ctx: ctx.step("a", lambda: large), world.clock))
+    job = world.job("run")
+    assert job.status is JobStatus.DEAD
+    assert job.last_failure is not None
+    assert job.last_failure.startswith("StepFailed: a: ResultTooLarge: The result is 2,500,002 ")
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (lambda ctx: ctx.restart({1, 2}), "The payload is not JSON"),
+        (lambda ctx: ctx.submit("child", {1, 2}), "The child is not JSON"),
+        (lambda ctx: ctx.restart("x" * MAX_CONTENT_BYTES), "The payload is 2,500,002 bytes"),
+        (
+            lambda ctx: list(ctx.iterate("rows", lambda _: [(1, {1, 2})])),
+            "The cursor is not JSON",
+        ),
+    ],
+)
+def test_the_error_of_a_value_that_cannot_be_kept_says_which_it_is(
+    call: Callable[[RunContext], Any], why: str
+) -> None:
+    world = durable_world()
+    world.submit(id="run")
+    world.settle(durable(call, world.clock))
+    assert why in (world.job("run").last_failure or "")
 
 
 # --- lost workers ---
