@@ -415,6 +415,18 @@ def test_a_map_with_a_window_shows_no_result_of_one_of_its_children() -> None:
     assert (view.of, view.result_text) == ({"total": 3, "succeeded": 3, "failed": 0}, None)
 
 
+def test_a_wait_for_several_children_shows_no_result() -> None:
+    def handler(_world: RunWorld, ctx: RunContext) -> Any:
+        return ctx.gather(ctx.submit("child", [0, 0]), ctx.submit("child", [1, 0]), mode="any")
+
+    world = FamilyWorld(handler)
+    world.submit(id="run")
+    world.settle()
+    views = world.api.run_views.steps("run", limit=9, cursor=None).steps
+    [gather] = [view for view in views if view.path == "gather"]
+    assert (gather.status, gather.result_text) == ("succeeded", None)
+
+
 # --- early ends ---
 
 
