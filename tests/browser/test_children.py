@@ -79,6 +79,10 @@ def test_a_wait_of_which_only_the_end_is_known_has_no_duration(page: Page, cloud
     row = section(page, "Steps").locator("summary").filter(has_text="gather")
     row.get_by_text("Succeeded").wait_for()
     assert row.inner_text().split() == ["gather", "children", "Succeeded"]
+    row.click()
+    details = section(page, "Steps").locator("details[open] .run-details")
+    details.get_by_text("Ended").wait_for()
+    assert details.locator(".json").count() == 0
 
 
 def test_a_job_without_children_has_no_panel_of_children(page: Page, cloud: Cloud) -> None:

@@ -24,7 +24,7 @@ from hourhand.domain.jobs.job import MAX_CONTENT_BYTES
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.handlers._errors import (
     InvalidCall,
-    ResultNotJson,
+    ResultTooLarge,
 )
 from hourhand.handlers._results import result_text
 
@@ -41,20 +41,20 @@ RowSource = Callable[[Any], Any]
 """What `RunContext.iterate` gets its rows from; see there."""
 
 
-def checked_text(value: Any) -> str:
-    """Return a result as JSON text. Raises `ResultNotJson`, also for one that is too large."""
-    text = result_text(value)
+def checked_text(value: Any, *, what: str = "result") -> str:
+    """Return a result as JSON text; ``what`` names it. Raises `ResultNotJson`, `ResultTooLarge`."""
+    text = result_text(value, what=what)
     size = len(text.encode())
     if size > MAX_CONTENT_BYTES:
-        raise ResultNotJson(
-            f"The result is {size:,} bytes of JSON; at most {MAX_CONTENT_BYTES:,} are kept."
+        raise ResultTooLarge(
+            f"The {what} is {size:,} bytes of JSON; at most {MAX_CONTENT_BYTES:,} are kept."
         )
     return text
 
 
 def checked_cursor(cursor: Any) -> str:
     """Return a cursor as JSON text. Raises `ResultNotJson`, and `InvalidCall` for a large one."""
-    text = result_text(cursor)
+    text = result_text(cursor, what="cursor")
     size = len(text.encode())
     if size > INLINE_BYTES:
         raise InvalidCall(f"A cursor is {size:,} bytes of JSON; at most {INLINE_BYTES:,} are kept.")

@@ -394,7 +394,8 @@ def child_spec(handler: str, payload: Any, options: Mapping[str, Any]) -> ChildS
     if "delay" in given:
         delay = given.pop("delay")
         given["delay_seconds"] = delay.total_seconds() if isinstance(delay, timedelta) else delay
-    return ChildSpec(json.loads(result_text({"handler": handler, "payload": payload, **given})))
+    fields = {"handler": handler, "payload": payload, **given}
+    return ChildSpec(json.loads(result_text(fields, what="child")))
 
 
 def tolerated(tolerate: float | None, total: int) -> int | None:

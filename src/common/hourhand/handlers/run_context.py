@@ -513,7 +513,7 @@ class RunContext(ChildCalls):
         It keeps its id, and the signals that no wait has returned yet.
         """
         self._require_own()
-        text = checked_text(payload)
+        text = checked_text(payload, what="payload")
         return self._carry_out(self._restart(text))
 
     def _restart(self, text: str) -> Course:

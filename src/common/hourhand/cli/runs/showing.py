@@ -81,6 +81,8 @@ def _told(step: Step) -> str:
         text = f"{step.error.type}: {step.error.message}"
     elif step.private:
         text = "private"
+    elif step.omitted:
+        text = "larger than 4 KB"
     elif step.result is None:
         text = ""
     else:

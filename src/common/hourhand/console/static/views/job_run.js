@@ -94,7 +94,9 @@ async function readSteps(jobId, pages, signal) {
 }
 
 function Calls({ job, steps, onSignal, onRedrive }) {
-  const now = useNow();
+  const clock = useNow();
+  // What a run waited for when it ended takes no further time.
+  const now = job.finished_at ? Date.parse(job.finished_at) : clock;
   const invocations = job.attempts.filter(({ started_at: begun }) => begun).slice(-MOST_ATTEMPTS);
   const span = spanOf(invocations, steps, now);
   return html`<${Axis} span=${span} />
@@ -150,8 +152,15 @@ function Details({ step }) {
       ${step.job_id && html`<${JobId} id=${step.job_id} />`}</p>`}
     ${error && html`<p><code class="text-bad">${visible(error.type)}</code> <bdi>${visible(error.message)}</bdi></p>`}
     ${step.private && html`<p class="muted">The result is private.</p>`}
-    ${!step.private && !error && !(step.of && result === null) && step.status === "succeeded" && html`<${JsonView} value=${result} label="the result" />`}
+    ${step.omitted && html`<p class="muted">The result is larger than 4 KB, and is not shown.</p>`}
+    ${hasResult(step) && html`<${JsonView} value=${result} label="the result" />`}
   </div>`;
+}
+
+/** Return whether a call has a result that is shown: one of children is null if it is not known, and only a signal gives one to a wait. */
+function hasResult({ kind, signal, status, of, result, error, private: isPrivate, omitted }) {
+  if (status !== "succeeded" || error || isPrivate || omitted) return false;
+  return of ? result !== null : kind !== "wait" || Boolean(signal);
 }
 
 /** Send a signal, with a payload; it has an ID of its own, so that a second click changes nothing. */
