@@ -237,6 +237,7 @@ def test_a_pause_keeps_the_start_time_that_a_job_got() -> None:
     assert world.job(first).status is JobStatus.SUCCEEDED
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("most", [0, 1])
 def test_a_waiter_whose_handler_is_paused_for_days_leaves_or_only_moves_its_entry(
     monkeypatch: pytest.MonkeyPatch, most: int

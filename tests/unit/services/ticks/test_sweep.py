@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +12,9 @@ import pytest
 from hourhand.domain.errors import TooLarge, Unavailable
 from hourhand.domain.jobs.actions import Action, SweepContext, next_action
 from hourhand.domain.jobs.job import Job, JobStatus, Priority
+from hourhand.domain.jobs.pauses import NO_PAUSES, PUT_OFF_AFTER, PUT_OFF_BY
 from hourhand.domain.jobs.transitions import keep_payload
+from hourhand.domain.jobs.waiting import WaitKind, WaitsFor
 from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START, MemoryQueues
@@ -26,6 +28,7 @@ from tests.world.runs import HandlerKilled, fail_for_good, kill_process
 from tests.world.world import World
 
 NOW = bucket_of(START)
+SECOND = timedelta(seconds=1)
 
 
 def _sweep(world: World, faults: Faults | None = None, pages: int = 1000) -> Sweep:
@@ -301,6 +304,28 @@ def test_the_age_of_what_waits_is_told_by_queue(world: World) -> None:
     sweep = _sweep(world)
     sweep.read_shard(NOW, 0)
     assert sweep.counts.oldest_due == {Priority.LOW: timedelta(seconds=20)}
+
+
+@pytest.mark.parametrize(
+    ("age", "moves_to"),
+    [
+        (PUT_OFF_AFTER, START + PUT_OFF_BY),
+        (PUT_OFF_AFTER - SECOND, START - PUT_OFF_AFTER + SECOND),
+    ],
+)
+def test_an_old_entry_of_a_paused_handler_moves_where_its_job_delays_no_others(
+    world: World, age: timedelta, moves_to: datetime
+) -> None:
+    since = START - age
+    waits_for = WaitsFor(WaitKind.SLOT, "exports")
+    job = make_job(status=JobStatus.ENQUEUED, due_at=since, enqueued_at=since, waits_for=waits_for)
+    world.store.put(job)
+    sweep = _sweep(world)
+    pauses = NO_PAUSES.paused(job.handler, START, until=None, note=None)
+    sweep.judgement = replace(sweep.judgement, pauses=pauses)
+    assert sweep.read_shard(bucket_of(since), 0) is True
+    assert (world.job(job.id).due_at, world.job(job.id).waits_for) == (moves_to, waits_for)
+    assert sweep.counts.failures == 0
 
 
 # --- what a page can do without ------------------------------------------------------------------
