@@ -215,7 +215,7 @@ class OpenBatches:
             if free:
                 last = number * CHUNK + max(free)
                 if root.total is not None and last >= root.total:
-                    raise _closed(opening.job.id)
+                    raise _beyond(opening.job.id, last, root.total)
                 self._take(opening, record, number, free)
             elif record is not None and (
                 root.total is None
@@ -336,6 +336,13 @@ def _states(record: JoinRecord | None, positions: Sequence[int]) -> dict[int, in
 
 def _closed(batch_id: str) -> BatchClosed:
     return BatchClosed(f"The batch {batch_id} is closed; it takes no more jobs.")
+
+
+def _beyond(batch_id: str, index: int, total: int) -> BatchClosed:
+    return BatchClosed(
+        f"A request to close the batch {batch_id} stated a total of {total:,}, so it takes no "
+        f"member {index}. If that total is wrong, close it with a larger one, then add the jobs."
+    )
 
 
 def _changed_too_often(batch_id: str) -> Unavailable:
