@@ -89,8 +89,9 @@ def test_a_redrive_may_be_planned_first(shell: Shell, world: World) -> None:
     ran = shell.type("runs", "redrive", "run", "--from", "approved", "--dry-run")
     assert ran.out.splitlines() == [
         "runs again  approved",
-        "stays       card",
-        "stays       charge",
+        "not reset   card",
+        "not reset   charge",
+        "A call that is not reset keeps its result. Without one, it is tried again.",
     ]
     assert world.job("run").round == 1
     assert shell.type("runs", "redrive", "run", "--from", "approved").code == 0
