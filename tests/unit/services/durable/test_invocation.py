@@ -122,6 +122,23 @@ def test_a_run_that_waits_for_the_retry_of_a_step_is_due_in_whole_milliseconds()
     assert job.due_at.microsecond % 1000 == 0
 
 
+def test_a_step_shows_whether_it_is_tried_again() -> None:
+    world = durable_world()
+    retry = Retry(max_attempts=2, backoff="fixed", base_seconds=60, jitter="none")
+    behave = durable(lambda ctx: ctx.step("a", Flaky(9), retry=retry), world.clock)
+    world.submit(id="run")
+
+    def error() -> tuple[str, bool]:
+        [view] = world.api.run_views.steps("run", limit=9, cursor=None).steps
+        assert view.error is not None
+        return view.status, view.error.retryable
+
+    world.deliver(behave)
+    assert error() == ("retrying", True)
+    world.settle(behave)
+    assert error() == ("failed", False)
+
+
 def test_a_step_without_retries_left_fails_and_an_uncaught_failure_ends_the_run_dead() -> None:
     world, flaky = durable_world(), Flaky(9)
     world.submit(id="run")
