@@ -314,8 +314,7 @@ def _require_members(records: Sequence[JoinRecord], total: int) -> None:
     missing = first_missing(records, total)
     if missing is not None:
         raise MembersMissing(
-            f"The member {missing} of the batch is missing: repeat the request that adds it, then "
-            "close the batch again."
+            f"The member {missing} of the batch is missing. Add it, then close the batch again."
         )
     beyond = first_beyond(records, total)
     if beyond is not None:
