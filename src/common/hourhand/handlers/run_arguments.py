@@ -115,14 +115,23 @@ def checked_aliases(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def span(name: str, value: float | timedelta | None) -> timedelta | None:
+def optional_span(name: str, value: float | timedelta | None) -> timedelta | None:
+    """Return the argument ``name`` as `span` does, or ``None``. Raises `InvalidCall`."""
+    return None if value is None else span(name, value)
+
+
+def span(name: str, value: float | timedelta) -> timedelta:
     """Return the argument ``name``, in seconds or as a span, as a span. Raises `InvalidCall`."""
-    if value is None:
-        return None
-    span = value if isinstance(value, timedelta) else timedelta(seconds=value)
-    if not timedelta(0) <= span <= MAX_SLEEP:
-        raise InvalidCall(f"{name} must be from 0 s to {MAX_SLEEP.days} days, not {value!r}.")
-    return span
+    try:
+        given = value if isinstance(value, timedelta) else timedelta(seconds=value)
+    except (TypeError, ValueError, OverflowError):
+        given = None
+    if given is None or not timedelta(0) <= given <= MAX_SLEEP:
+        raise InvalidCall(
+            f"{name} must be from 0 s to {MAX_SLEEP.days} days, in seconds or as a timedelta, not "
+            f"{value!r}."
+        )
+    return given
 
 
 def message_of(error: BaseException) -> str:

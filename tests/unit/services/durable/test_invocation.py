@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -842,10 +843,16 @@ def failure_of(call: Any) -> str:
         (lambda ctx: ctx.step("a", int, retry=["x"]), "a list of On, not ['x']"),
         (lambda ctx: ctx.step("a", int, aka="old"), "aka must be a list"),
         (lambda ctx: ctx.step("a", int, aka=["a b"]), "A name in aka must be"),
-        (lambda ctx: ctx.sleep("a", -1), "A run sleeps for 0 s to 366 days"),
+        (lambda ctx: ctx.sleep("a", -1), "seconds must be from 0 s to 366 days"),
+        (lambda ctx: ctx.sleep("a", "5"), "or as a timedelta, not '5'"),
+        (lambda ctx: ctx.sleep("a", math.nan), "not nan"),
+        (lambda ctx: ctx.sleep("a", 1e300), "not 1e+300"),
+        (lambda ctx: ctx.sleep_until("a", "noon"), "must be an aware datetime, not 'noon'"),
+        (lambda ctx: ctx.map("a", None, "child"), "must be a list or another iterable, not None"),
         (lambda ctx: ctx.sleep_until("a", datetime(2026, 1, 1)), "must be an aware datetime"),  # noqa: DTZ001
         (lambda ctx: ctx.wait_for("a", timeout=-1), "timeout must be from 0 s"),
         (lambda ctx: ctx.callback("a", heartbeat=-1), "heartbeat must be from 0 s"),
+        (lambda ctx: ctx.callback("a", heartbeat=0), "heartbeat must be above 0 s"),
         (lambda ctx: ctx.version("a b"), "The name of a change must be"),
         (lambda ctx: ctx.iterate("a", [1], every=0), "every must be at least 1"),
         (lambda ctx: list(ctx.iterate("a", lambda _: [(1, "x" * 5_000)])), "at most 4,096 are"),
