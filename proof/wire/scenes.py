@@ -275,7 +275,9 @@ def limits(stage: Stage) -> None:
     world.api("DELETE", limit)
     world.advance(40)
     world.deliver()
-    world.advance(11)
+    # One job has started. The other waits for its start time, and gets another one.
+    world.api("POST", "/v1/limits/wire-limited.2/retime", {"key": stage.name("tenant")})
+    world.advance(45)
     world.deliver()
     for _ in range(2):
         keyed = {"handler": "wire-unique", "payload": {"key": stage.name("key")}}

@@ -132,6 +132,13 @@ def resize_all(ctx: RunContext, payload: Any) -> int:
     return len(ctx.map("images", payload["images"], resize_image, tolerate=payload["tolerate"]))
 
 
+@job("load-any", durable=True)
+def load_any(ctx: RunContext) -> str:
+    """Load two tables, and return as soon as one is loaded."""
+    first, second = ctx.submit(load_table, name="first"), ctx.submit(load_table, name="second")
+    return str(ctx.gather(first, second, mode="any"))
+
+
 nightly_tables = Graph("nightly-tables")
 nightly_tables.job("extract", "load-table")
 nightly_tables.job("clean", "charge-card", after="extract")

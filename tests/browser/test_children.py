@@ -72,6 +72,19 @@ def test_the_timeline_shows_children_and_maps_with_counts(page: Page, cloud: Clo
     steps.get_by_text("43 of 45 succeeded, 2 failed").wait_for()
 
 
+def test_a_wait_of_which_only_the_end_is_known_has_no_duration(page: Page, cloud: Cloud) -> None:
+    job_id = cloud.submit("load-any", None)
+    cloud.reach(job_id, "SUCCEEDED")
+    page.goto(f"/console/jobs/{job_id}")
+    row = section(page, "Steps").locator("summary").filter(has_text="gather")
+    row.get_by_text("Succeeded").wait_for()
+    assert row.inner_text().split() == ["gather", "children", "Succeeded"]
+    row.click()
+    details = section(page, "Steps").locator("details[open] .run-details")
+    details.get_by_text("Ended").wait_for()
+    assert details.locator(".json").count() == 0
+
+
 def test_a_job_without_children_has_no_panel_of_children(page: Page, cloud: Cloud) -> None:
     job_id = cloud.submit("approve-order", {"cents": 5})
     cloud.wait(lambda: cloud.job(job_id)["waits_for"])

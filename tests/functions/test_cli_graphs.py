@@ -146,15 +146,17 @@ def test_a_rerun_is_planned_then_done(shell: Shell, hourhand: FakeHourhand) -> N
         "would run again b",
         "would run again c",
         "would run again d",
-        "stays a",
+        "not reset a",
+        "A node that is not reset keeps its result. Without one, it is tried again.",
     ]
     assert hourhand.client.graphs.get("g").status == "SUCCEEDED"
     ran = shell.type("graphs", "rerun", "g", "--from", "b")
     assert lines(ran.out) == [
         "runs again b",
         "runs again d",
-        "stays a",
-        "stays c",
+        "not reset a",
+        "not reset c",
+        "A node that is not reset keeps its result. Without one, it is tried again.",
         "g rerun: ENQUEUED",
     ]
     ran = shell.type("graphs", "rerun", "g", "--from", "b")

@@ -50,6 +50,12 @@ def test_steps_shows_each_call_with_its_state_and_result(shell: Shell, world: Wo
     assert [step["result"] for step in steps] == [{"cents": 5}, None, None]
 
 
+def test_steps_says_that_a_large_result_is_not_shown(shell: Shell, world: World) -> None:
+    world.deliver(durable(lambda ctx: len(ctx.step("read", str, "x" * 5000)), world.clock))
+    listed = [words(line) for line in shell.type("runs", "steps", "run").out.splitlines()]
+    assert listed[1].endswith("larger than 4 KB")
+
+
 def test_a_signal_wakes_the_run(shell: Shell, world: World) -> None:
     behave = durable(fulfil, world.clock)
     world.deliver(behave)
@@ -83,8 +89,9 @@ def test_a_redrive_may_be_planned_first(shell: Shell, world: World) -> None:
     ran = shell.type("runs", "redrive", "run", "--from", "approved", "--dry-run")
     assert ran.out.splitlines() == [
         "runs again  approved",
-        "stays       card",
-        "stays       charge",
+        "not reset   card",
+        "not reset   charge",
+        "A call that is not reset keeps its result. Without one, it is tried again.",
     ]
     assert world.job("run").round == 1
     assert shell.type("runs", "redrive", "run", "--from", "approved").code == 0

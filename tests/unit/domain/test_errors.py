@@ -105,5 +105,5 @@ def test_an_unknown_field_is_told_with_what_was_meant_and_on_demand_with_all_fie
         "is not a known field. Did you mean 'days'? The fields are to, days"
     )
     assert unknown_field("x", ["to"]) == "is not a known field. The fields are to"
-    assert unknown_field("x", []) == "is not a known field. The fields are none"
+    assert unknown_field("x", []) == "is not a known field. There are no fields"
     assert unknown_field("x", ["to"], lists_all=False) == "is not a known field"

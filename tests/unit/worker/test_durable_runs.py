@@ -146,6 +146,18 @@ def test_a_step_that_overruns_its_last_try_fails_permanently() -> None:
     assert record.outcome is RecordOutcome.FAILED
 
 
+def test_a_step_that_ends_soon_after_its_time_keeps_its_result() -> None:
+    def handler(ctx: RunContext) -> Any:
+        def slow() -> str:
+            assert ctx.cancelled.wait(PATIENCE)
+            return "late"
+
+        return ctx.step("slow", slow, timeout=0.05)
+
+    finished, _ = run(handler)
+    assert (finished.outcome, finished.result_text) == (Outcome.SUCCEEDED, '"late"')
+
+
 def test_an_async_step_that_overruns_its_time_is_cancelled_and_retried() -> None:
     calls: list[int] = []
 

@@ -25,7 +25,8 @@ class Step(Answered):
     finished_at: datetime | None
     until: Annotated[datetime | None, "When a sleep ends, a wait times out, or a retry is due."]
     attempts: Annotated[int, "The tries of a step so far; the saves of an `iterate`."]
-    result: Annotated[Any, "Null also where it is private, or larger than 4 KB."]
+    result: Annotated[Any, "Null also where it is private or omitted."]
+    omitted: Annotated[bool, "The result is larger than 4 KB, and is not in this answer."]
     error: ErrorSummary | None
     private: Annotated[bool, "The result is recorded, and is shown nowhere."]
     compensates: Annotated[bool, "The step has a compensation, which runs if the run fails."]

@@ -258,9 +258,10 @@ def unknown_field(
     lists_all: bool = True,
 ) -> str:
     """Return the message of a field that is not among the ``known``, which it lists on demand."""
+    all_of_them = f"The fields are {', '.join(known)}." if known else "There are no fields."
     sentences = (
         "is not a known field.",
         did_you_mean(name, known, other_words),
-        f"The fields are {', '.join(known) or 'none'}." if lists_all else "",
+        all_of_them if lists_all else "",
     )
     return " ".join(filter(None, sentences)).removesuffix(".")

@@ -95,6 +95,12 @@ class ResultNotJson(HourhandError):
     status = 422
 
 
+class ResultTooLarge(ResultNotJson):
+    """A step returned more JSON than is kept."""
+
+    code = "result_too_large"
+
+
 class StepFailed(NotRetryable):
     """A step of a durable run failed permanently: its retries are used up, or there are none."""
 

@@ -24,7 +24,7 @@ from hourhand.domain.jobs.job import MAX_CONTENT_BYTES
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.handlers._errors import (
     InvalidCall,
-    ResultNotJson,
+    ResultTooLarge,
 )
 from hourhand.handlers._results import result_text
 
@@ -41,20 +41,20 @@ RowSource = Callable[[Any], Any]
 """What `RunContext.iterate` gets its rows from; see there."""
 
 
-def checked_text(value: Any) -> str:
-    """Return a result as JSON text. Raises `ResultNotJson`, also for one that is too large."""
-    text = result_text(value)
+def checked_text(value: Any, *, what: str = "result") -> str:
+    """Return a result as JSON text; ``what`` names it. Raises `ResultNotJson`, `ResultTooLarge`."""
+    text = result_text(value, what=what)
     size = len(text.encode())
     if size > MAX_CONTENT_BYTES:
-        raise ResultNotJson(
-            f"The result is {size:,} bytes of JSON; at most {MAX_CONTENT_BYTES:,} are kept."
+        raise ResultTooLarge(
+            f"The {what} is {size:,} bytes of JSON; at most {MAX_CONTENT_BYTES:,} are kept."
         )
     return text
 
 
 def checked_cursor(cursor: Any) -> str:
     """Return a cursor as JSON text. Raises `ResultNotJson`, and `InvalidCall` for a large one."""
-    text = result_text(cursor)
+    text = result_text(cursor, what="cursor")
     size = len(text.encode())
     if size > INLINE_BYTES:
         raise InvalidCall(f"A cursor is {size:,} bytes of JSON; at most {INLINE_BYTES:,} are kept.")
@@ -115,14 +115,23 @@ def checked_aliases(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def span(name: str, value: float | timedelta | None) -> timedelta | None:
+def optional_span(name: str, value: float | timedelta | None) -> timedelta | None:
+    """Return the argument ``name`` as `span` does, or ``None``. Raises `InvalidCall`."""
+    return None if value is None else span(name, value)
+
+
+def span(name: str, value: float | timedelta) -> timedelta:
     """Return the argument ``name``, in seconds or as a span, as a span. Raises `InvalidCall`."""
-    if value is None:
-        return None
-    span = value if isinstance(value, timedelta) else timedelta(seconds=value)
-    if not timedelta(0) <= span <= MAX_SLEEP:
-        raise InvalidCall(f"{name} must be from 0 s to {MAX_SLEEP.days} days, not {value!r}.")
-    return span
+    try:
+        given = value if isinstance(value, timedelta) else timedelta(seconds=value)
+    except (TypeError, ValueError, OverflowError):
+        given = None
+    if given is None or not timedelta(0) <= given <= MAX_SLEEP:
+        raise InvalidCall(
+            f"{name} must be from 0 s to {MAX_SLEEP.days} days, in seconds or as a timedelta, not "
+            f"{value!r}."
+        )
+    return given
 
 
 def message_of(error: BaseException) -> str:

@@ -394,7 +394,8 @@ def child_spec(handler: str, payload: Any, options: Mapping[str, Any]) -> ChildS
     if "delay" in given:
         delay = given.pop("delay")
         given["delay_seconds"] = delay.total_seconds() if isinstance(delay, timedelta) else delay
-    return ChildSpec(json.loads(result_text({"handler": handler, "payload": payload, **given})))
+    fields = {"handler": handler, "payload": payload, **given}
+    return ChildSpec(json.loads(result_text(fields, what="child")))
 
 
 def tolerated(tolerate: float | None, total: int) -> int | None:
@@ -419,7 +420,9 @@ def whole_number(name: str, value: int | None, most: int) -> int | None:
 
 
 def map_items(items: Iterable[Any]) -> list[Any]:
-    """Return the items of a map. Raises `InvalidCall` for too many."""
+    """Return the items of a map. Raises `InvalidCall` for too many, and for what has none."""
+    if not isinstance(items, Iterable):
+        raise InvalidCall(f"The items of a map must be a list or another iterable, not {items!r}.")
     listed = list(items)
     if len(listed) > MAX_CHILDREN:
         raise InvalidCall(f"A map has {len(listed):,} items; at most {MAX_CHILDREN:,} are allowed.")

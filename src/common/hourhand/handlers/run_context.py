@@ -42,7 +42,6 @@ from hourhand.handlers._errors import (
 )
 from hourhand.handlers._submission import handler_of_function
 from hourhand.handlers.run_arguments import (
-    MAX_SLEEP,
     RowSource,
     async_pairs,
     checked_aliases,
@@ -51,6 +50,7 @@ from hourhand.handlers.run_arguments import (
     checked_retry,
     checked_text,
     message_of,
+    optional_span,
     pairs_of,
     span,
 )
@@ -337,15 +337,14 @@ class RunContext(ChildCalls):
 
     def sleep(self, name: str, seconds: float | timedelta) -> Any:
         """Sleep; for more than 5 s the run suspends and holds no worker."""
-        span = seconds if isinstance(seconds, timedelta) else timedelta(seconds=seconds)
-        if not timedelta(0) <= span <= MAX_SLEEP:
-            raise InvalidCall(f"A run sleeps for 0 s to {MAX_SLEEP.days} days, not {seconds!r}.")
-        return self._carry_out(self._sleep(self._bind(name), span))
+        length = span("seconds", seconds)
+        return self._carry_out(self._sleep(self._bind(name), length))
 
     def sleep_until(self, name: str, instant: datetime) -> Any:
         """Sleep until an aware datetime."""
-        if instant.tzinfo is None:
-            raise InvalidCall(f"The time must be an aware datetime, not {instant}.")
+        given: object = instant
+        if not isinstance(given, datetime) or given.tzinfo is None:
+            raise InvalidCall(f"The time must be an aware datetime, not {instant!r}.")
         return self._carry_out(self._sleep(self._bind(name), instant))
 
     def _sleep(self, path: str, until: datetime | timedelta) -> Course:
@@ -363,7 +362,7 @@ class RunContext(ChildCalls):
         ``timeout``: how long to wait; then ``default`` is returned, or `SignalTimeout` raised.
         """
         return self._carry_out(
-            self._wait_for(self._bind(signal), signal, span("timeout", timeout), default)
+            self._wait_for(self._bind(signal), signal, optional_span("timeout", timeout), default)
         )
 
     def _wait_for(self, path: str, signal: str, timeout: timedelta | None, default: Any) -> Course:
@@ -390,7 +389,9 @@ class RunContext(ChildCalls):
         ``timeout``: how long it may take; ``heartbeat``: at most how long between two heartbeats.
         """
         path = self._bind(name)
-        spans = span("timeout", timeout), span("heartbeat", heartbeat)
+        spans = optional_span("timeout", timeout), optional_span("heartbeat", heartbeat)
+        if spans[1] == timedelta(0):
+            raise InvalidCall("heartbeat must be above 0 s.")
         return self._carry_out(self._callback(path, *spans))
 
     def _callback(
@@ -513,7 +514,7 @@ class RunContext(ChildCalls):
         It keeps its id, and the signals that no wait has returned yet.
         """
         self._require_own()
-        text = checked_text(payload)
+        text = checked_text(payload, what="payload")
         return self._carry_out(self._restart(text))
 
     def _restart(self, text: str) -> Course:

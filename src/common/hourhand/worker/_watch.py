@@ -135,9 +135,14 @@ class Watch:
             if overran is not None:
                 return replace(overran, progress=progress)
             return timed_out(self._job, None, self._stack, progress)
-        if self._told_at is not None and self._context.unwound_as() is None:
+        if self._is_over_time and self._context.unwound_as() is None:
             return timed_out(self._job, ended, self._stack, progress)
         return finished_call(ended, self._context, progress)
+
+    @property
+    def _is_over_time(self) -> bool:
+        """Whether the time of the handler was over; that of a step is judged by its run."""
+        return self._told_at is not None and self._told_at >= self._context.ends_at_monotonic
 
     def _tell_over_time(self, now: float) -> None:
         self._told_at = now

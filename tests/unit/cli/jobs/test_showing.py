@@ -26,4 +26,4 @@ def test_only_delays_that_grow_have_a_longest_one(backoff: str, told: str) -> No
         "jitter": "none",
     }
     facts = dict(_facts(job(retry=retry), Times(START)))
-    assert facts["attempts"] == f"1 of 5, {told}"
+    assert facts["attempts used"] == f"1 of 5, {told}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -14,7 +16,7 @@ import pytest
 from hourhand import On, Retry, StepFailed, StepInterrupted, step_key
 from hourhand.domain.durable.tokens import read_token
 from hourhand.domain.errors import AlreadyCompleted, NotFound, RunEnded
-from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.job import MAX_CONTENT_BYTES, JobStatus
 from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.side_items import SideItemKind
 from hourhand.handlers import UseBranch
@@ -109,6 +111,35 @@ def test_a_long_retry_delay_suspends_the_run_and_counts_the_tries() -> None:
     assert world.job("run").token == 3
 
 
+def test_a_run_that_waits_for_the_retry_of_a_step_is_due_in_whole_milliseconds() -> None:
+    world = durable_world()
+    retry = Retry(max_attempts=2, backoff="fixed", base_seconds=60.0001, jitter="none")
+    behave = durable(lambda ctx: ctx.step("a", Flaky(9), retry=retry), world.clock)
+    world.submit(id="run")
+    world.deliver(behave)
+    job = world.job("run")
+    assert job.status is JobStatus.PENDING
+    assert job.due_at is not None
+    assert job.due_at.microsecond % 1000 == 0
+
+
+def test_a_step_shows_whether_it_is_tried_again() -> None:
+    world = durable_world()
+    retry = Retry(max_attempts=2, backoff="fixed", base_seconds=60, jitter="none")
+    behave = durable(lambda ctx: ctx.step("a", Flaky(9), retry=retry), world.clock)
+    world.submit(id="run")
+
+    def error() -> tuple[str, bool]:
+        [view] = world.api.run_views.steps("run", limit=9, cursor=None).steps
+        assert view.error is not None
+        return view.status, view.error.retryable
+
+    world.deliver(behave)
+    assert error() == ("retrying", True)
+    world.settle(behave)
+    assert error() == ("failed", False)
+
+
 def test_a_step_without_retries_left_fails_and_an_uncaught_failure_ends_the_run_dead() -> None:
     world, flaky = durable_world(), Flaky(9)
     world.submit(id="run")
@@ -163,6 +194,37 @@ def test_a_result_that_is_not_json_fails_the_step_at_once() -> None:
     job = world.job("run")
     assert job.status is JobStatus.DEAD
     assert "ResultNotJson" in (job.last_failure or "")
+
+
+def test_a_result_that_is_too_large_fails_the_step_at_once() -> None:
+    world, large = durable_world(), "x" * MAX_CONTENT_BYTES
+    world.submit(id="run")
+    world.settle(durable(lambda ctx: ctx.step("a", lambda: large), world.clock))
+    job = world.job("run")
+    assert job.status is JobStatus.DEAD
+    assert job.last_failure is not None
+    assert job.last_failure.startswith("StepFailed: a: ResultTooLarge: The result is 2,500,002 ")
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (lambda ctx: ctx.restart({1, 2}), "The payload is not JSON"),
+        (lambda ctx: ctx.submit("child", {1, 2}), "The child is not JSON"),
+        (lambda ctx: ctx.restart("x" * MAX_CONTENT_BYTES), "The payload is 2,500,002 bytes"),
+        (
+            lambda ctx: list(ctx.iterate("rows", lambda _: [(1, {1, 2})])),
+            "The cursor is not JSON",
+        ),
+    ],
+)
+def test_the_error_of_a_value_that_cannot_be_kept_says_which_it_is(
+    call: Callable[[RunContext], Any], why: str
+) -> None:
+    world = durable_world()
+    world.submit(id="run")
+    world.settle(durable(call, world.clock))
+    assert why in (world.job("run").last_failure or "")
 
 
 # --- lost workers ---
@@ -438,7 +500,8 @@ def test_a_callback_without_heartbeats_fails_though_its_deadline_is_far() -> Non
         world.minute(behave)
     assert not world.job("run").status.is_final
     world.settle(behave)
-    assert "CallbackTimeout" in (world.job("run").last_failure or "")
+    why = "CallbackTimeout: The callback had no heartbeat in time."
+    assert why in (world.job("run").last_failure or "")
 
 
 @pytest.mark.parametrize("change", ["secret", "path", "garbage"])
@@ -780,10 +843,16 @@ def failure_of(call: Any) -> str:
         (lambda ctx: ctx.step("a", int, retry=["x"]), "a list of On, not ['x']"),
         (lambda ctx: ctx.step("a", int, aka="old"), "aka must be a list"),
         (lambda ctx: ctx.step("a", int, aka=["a b"]), "A name in aka must be"),
-        (lambda ctx: ctx.sleep("a", -1), "A run sleeps for 0 s to 366 days"),
+        (lambda ctx: ctx.sleep("a", -1), "seconds must be from 0 s to 366 days"),
+        (lambda ctx: ctx.sleep("a", "5"), "or as a timedelta, not '5'"),
+        (lambda ctx: ctx.sleep("a", math.nan), "not nan"),
+        (lambda ctx: ctx.sleep("a", 1e300), "not 1e+300"),
+        (lambda ctx: ctx.sleep_until("a", "noon"), "must be an aware datetime, not 'noon'"),
+        (lambda ctx: ctx.map("a", None, "child"), "must be a list or another iterable, not None"),
         (lambda ctx: ctx.sleep_until("a", datetime(2026, 1, 1)), "must be an aware datetime"),  # noqa: DTZ001
         (lambda ctx: ctx.wait_for("a", timeout=-1), "timeout must be from 0 s"),
         (lambda ctx: ctx.callback("a", heartbeat=-1), "heartbeat must be from 0 s"),
+        (lambda ctx: ctx.callback("a", heartbeat=0), "heartbeat must be above 0 s"),
         (lambda ctx: ctx.version("a b"), "The name of a change must be"),
         (lambda ctx: ctx.iterate("a", [1], every=0), "every must be at least 1"),
         (lambda ctx: list(ctx.iterate("a", lambda _: [(1, "x" * 5_000)])), "at most 4,096 are"),

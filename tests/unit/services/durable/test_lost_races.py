@@ -464,6 +464,35 @@ def test_the_steps_of_a_run_say_how_its_waits_and_rows_are() -> None:
     ]
 
 
+def test_the_second_wait_for_a_signal_is_shown_under_a_path_of_its_own() -> None:
+    world = durable_world()
+    world.submit(id="run")
+    behave = durable(lambda ctx: [ctx.wait_for("s"), ctx.wait_for("s")], world.clock)
+    world.deliver(behave)
+    world.api.signals.send("run", "s", "1", "1")
+    world.deliver(behave)
+    steps = world.api.run_views.steps("run", limit=9, cursor=None).steps
+    assert [(step.path, step.status) for step in steps] == [("s", "succeeded"), ("s.2", "waiting")]
+
+
+def test_a_sleep_of_a_run_that_was_cancelled_never_succeeds() -> None:
+    world = durable_world()
+    world.submit(id="run")
+    world.deliver(durable(lambda ctx: ctx.sleep("nap", 60), world.clock))
+    world.api.operations.cancel("run", actor="caller")
+    world.advance(120)
+    [step] = world.api.run_views.steps("run", limit=9, cursor=None).steps
+    assert (step.path, step.status) == ("nap", "waiting")
+
+
+def test_a_result_that_is_too_large_to_be_shown_is_omitted() -> None:
+    world = durable_world()
+    world.submit(id="run")
+    world.deliver(durable(lambda ctx: len(ctx.step("a", str, "a" * 5000)), world.clock))
+    [step] = world.api.run_views.steps("run", limit=9, cursor=None).steps
+    assert (step.status, step.result_text, step.omits_result) == ("succeeded", None, True)
+
+
 def redriven(world: World) -> None:
     """Redrive a run from one of its two steps, and let it go on."""
     handler = durable(lambda ctx: [ctx.step(name, int) for name in ("a", "b")], world.clock)

@@ -156,12 +156,24 @@ def test_a_batch_that_is_deleted_meanwhile_does_not_acknowledge_a_member(
 # --- closes ---
 
 
+def test_a_close_with_too_small_a_total_is_corrected_by_a_larger_one(world: GraphWorld) -> None:
+    fill(world, 0, 2)
+    with pytest.raises(MembersMissing, match="beyond the total of 1"):
+        close(world, 1)
+    with pytest.raises(MembersMissing, match="member 2 "):
+        close(world, 3)
+    fill(world, 2, 1)
+    close(world, 3)
+    world.settle()
+    assert status(world) is BatchStatus.SUCCEEDED
+
+
 def test_a_close_names_what_is_missing_and_can_be_repeated(world: GraphWorld) -> None:
     fill(world, 0, 2)
     with pytest.raises(MembersMissing, match="member 2 "):
         close(world, 3)
     # The total was stated: no member beyond it is taken.
-    with pytest.raises(BatchClosed):
+    with pytest.raises(BatchClosed, match="stated a total of 3, so it takes no member 3"):
         fill(world, 3, 1)
     fill(world, 2, 1)
     close(world, 3)

@@ -89,11 +89,20 @@ def test_a_child_has_the_tenant_of_its_run_unless_it_states_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"handler": "nothing"}, {"handler": "child", "delay_seconds": -1}]
+    ("wrong", "why"),
+    [
+        ({"handler": "nothing"}, "^The handler 'nothing' is not registered"),
+        (
+            {"handler": "child", "delay_seconds": -1},
+            "^The child is invalid: delay_seconds must be at least 0.$",
+        ),
+    ],
 )
-def test_a_child_that_is_refused_leaves_nothing_that_waits_for_it(wrong: dict[str, Any]) -> None:
+def test_a_child_that_is_refused_leaves_nothing_that_waits_for_it(
+    wrong: dict[str, Any], why: str
+) -> None:
     opened = Opened()
-    with pytest.raises(InvalidInput):
+    with pytest.raises(InvalidInput, match=why):
         opened.run.next_children("all", CHILD, lambda _: ChildSpec(wrong))
     assert opened.run.live_children() == 0
     assert children(opened.world) == []
@@ -396,6 +405,28 @@ def test_the_check_admits_what_needs_no_run_and_waits_where_it_lost_a_race(
     assert children_module.needs_cancel(child) is False
 
 
+def test_a_map_with_a_window_shows_no_result_of_one_of_its_children() -> None:
+    world = FamilyWorld(
+        lambda _world, ctx: ctx.map("all", [[n, 0] for n in range(3)], "child", concurrency=1)
+    )
+    world.submit(id="run")
+    world.settle()
+    [view] = world.api.run_views.steps("run", limit=9, cursor=None).steps
+    assert (view.of, view.result_text) == ({"total": 3, "succeeded": 3, "failed": 0}, None)
+
+
+def test_a_wait_for_several_children_shows_no_result() -> None:
+    def handler(_world: RunWorld, ctx: RunContext) -> Any:
+        return ctx.gather(ctx.submit("child", [0, 0]), ctx.submit("child", [1, 0]), mode="any")
+
+    world = FamilyWorld(handler)
+    world.submit(id="run")
+    world.settle()
+    views = world.api.run_views.steps("run", limit=9, cursor=None).steps
+    [gather] = [view for view in views if view.path == "gather"]
+    assert (gather.status, gather.result_text) == ("succeeded", None)
+
+
 # --- early ends ---
 
 
@@ -425,3 +456,5 @@ def test_a_map_that_ended_early_returns_the_same_though_others_succeed_later() -
     assert len(returned) >= 2
     assert all(one == returned[0] for one in returned)
     assert len(returned[0][1]) == 2
+    view = world.api.run_views.steps("run", limit=9, cursor=None).steps[0]
+    assert (view.path, view.status, view.error) == ("all", "succeeded", None)

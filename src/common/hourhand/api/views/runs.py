@@ -52,6 +52,7 @@ def _step(step: StepView) -> dict[str, Any]:
         runs.Step,
         step,
         result=None if step.result_text is None else json.loads(step.result_text),
+        omitted=step.omits_result,
         private=step.is_private,
         compensates=step.is_compensated,
         of=None if step.of is None else dict(step.of),

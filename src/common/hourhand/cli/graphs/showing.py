@@ -59,10 +59,17 @@ def show_rerun(session: Session, graph_id: str, rerun: GraphRerun) -> None:
     for name in rerun.reset:
         session.print(cell(f"{verb:<15}  {name}"))
     for name in rerun.kept:
-        session.print(cell(f"{'stays':<15}  {name}", "dim"))
+        session.print(cell(f"{'not reset':<15}  {name}", "dim"))
+    if rerun.kept:
+        session.print(cell(kept_words("node"), "dim"))
     if rerun.graph is not None:
         head = Text.assemble(cell(graph_id), "  rerun: ", status_text(rerun.graph.status))
         session.print(head)
+
+
+def kept_words(noun: str) -> str:
+    """Return what a redrive does with a call, or a node, that it does not reset."""
+    return f"A {noun} that is not reset keeps its result. Without one, it is tried again."
 
 
 def counts_text(of: ChildCounts | None) -> str:

@@ -225,8 +225,9 @@ def list_jobs(
 ) -> None:
     """List jobs, newest first.
 
-    A job must match all filters. A narrow terminal shows fewer columns. [bold]jobs show[/] prints
-    all fields of one job, and --json those of every job.
+    A job must match all filters. Children of runs are not listed: see [bold]jobs children[/]. A
+    narrow terminal shows fewer columns. [bold]jobs show[/] prints all fields of one job, and
+    --json those of every job.
     """
     from hourhand.cli.jobs.listing import list_found, watch_found
 

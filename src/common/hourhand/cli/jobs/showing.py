@@ -138,7 +138,7 @@ def _facts(job: Job, times: Times) -> Iterator[tuple[str, Text | str]]:
     yield "status", _status(job, times)
     yield "priority", job.priority
     yield from _moments(job, times)
-    yield "attempts", f"{job.attempt} of {job.retry.max_attempts}, {_retry(job)}"
+    yield "attempts used", f"{job.attempt} of {job.retry.max_attempts}, {_retry(job)}"
     yield "time limit", f"{duration(job.timeout_seconds)} per attempt"
     yield "if its worker is lost", "runs again" if job.on_lost == "retry" else "ends DEAD"
     for name, value in (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.console import RenderableType
 
-from hourhand.cli.graphs.showing import counts_text
+from hourhand.cli.graphs.showing import counts_text, kept_words
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column
 from hourhand.cli.output.times import NOTHING
@@ -46,7 +46,9 @@ def show_plan(session: Session, plan: RedrivePlan) -> None:
     for path in plan.reset:
         session.print(cell(f"runs again  {path}"))
     for path in plan.kept:
-        session.print(cell(f"stays       {path}", "dim"))
+        session.print(cell(f"not reset   {path}", "dim"))
+    if plan.kept:
+        session.print(cell(kept_words("call"), "dim"))
 
 
 def payload_of(text: str | None) -> Any:
@@ -81,6 +83,8 @@ def _told(step: Step) -> str:
         text = f"{step.error.type}: {step.error.message}"
     elif step.private:
         text = "private"
+    elif step.omitted:
+        text = "larger than 4 KB"
     elif step.result is None:
         text = ""
     else:

@@ -163,9 +163,10 @@ class Record:
 
     @property
     def error(self) -> ErrorInfo:
-        """Return the error of a call that failed."""
+        """Return the error of a call that failed, or is to be tried again."""
         kind, message = json.loads(self.text or '["Error",""]')
-        return ErrorInfo(type=kind, message=message, retryable=False)
+        is_retried = self.outcome is RecordOutcome.RETRYING
+        return ErrorInfo(type=kind, message=message, retryable=is_retried)
 
 
 def sleeps(record: Record) -> bool:

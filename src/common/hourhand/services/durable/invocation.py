@@ -43,7 +43,7 @@ from hourhand.domain.jobs.job import ErrorInfo
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.side_items import Stored
-from hourhand.domain.times import from_ms, to_ms
+from hourhand.domain.times import floor_ms, from_ms, to_ms
 from hourhand.ports.durable_run import ReversedRun
 from hourhand.services.durable.run_decisions import RunDecisions
 
@@ -157,7 +157,7 @@ class Invocation(RunDecisions):
         following = replace(attempt, number=done + 1, delay=wait)
         if wait <= IN_PLACE and fits and not options.has_start:
             return following
-        due = self.ports.clock.now() + wait
+        due = floor_ms(self.ports.clock.now() + wait)
         values: dict[str, Stored | None] = {
             "o": RecordOutcome.RETRYING.value,
             "r": error_text(error),

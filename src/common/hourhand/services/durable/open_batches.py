@@ -215,7 +215,7 @@ class OpenBatches:
             if free:
                 last = number * CHUNK + max(free)
                 if root.total is not None and last >= root.total:
-                    raise _closed(opening.job.id)
+                    raise _beyond(opening.job.id, last, root.total)
                 self._take(opening, record, number, free)
             elif record is not None and (
                 root.total is None
@@ -314,8 +314,7 @@ def _require_members(records: Sequence[JoinRecord], total: int) -> None:
     missing = first_missing(records, total)
     if missing is not None:
         raise MembersMissing(
-            f"The member {missing} of the batch is missing: repeat the request that adds it, then "
-            "close the batch again."
+            f"The member {missing} of the batch is missing. Add it, then close the batch again."
         )
     beyond = first_beyond(records, total)
     if beyond is not None:
@@ -336,6 +335,13 @@ def _states(record: JoinRecord | None, positions: Sequence[int]) -> dict[int, in
 
 def _closed(batch_id: str) -> BatchClosed:
     return BatchClosed(f"The batch {batch_id} is closed; it takes no more jobs.")
+
+
+def _beyond(batch_id: str, index: int, total: int) -> BatchClosed:
+    return BatchClosed(
+        f"A request to close the batch {batch_id} stated a total of {total:,}, so it takes no "
+        f"member {index}. If that total is wrong, close it with a larger one, then add the jobs."
+    )
 
 
 def _changed_too_often(batch_id: str) -> Unavailable:

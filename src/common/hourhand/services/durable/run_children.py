@@ -19,6 +19,7 @@ from hourhand.domain.durable.joins import (
 )
 from hourhand.domain.durable.records import CHILDREN, RecordKind, RecordOutcome, error_text
 from hourhand.domain.durable.writes import wait_allowed
+from hourhand.domain.errors import InvalidInput, TooLarge
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.parents import (
     NOT_NEEDED,
@@ -129,7 +130,11 @@ class RunChildren(RunWaits):
             is_abandoned=call.is_abandoned,
             kept_until=midnight_after(self.scope.keep_until),
         )
-        return self._children.build(self.job, link, spec_of(index))
+        spec = spec_of(index)
+        try:
+            return self._children.build(self.job, link, spec)
+        except (InvalidInput, TooLarge) as refused:
+            raise type(refused)(_naming_fields(refused), errors=refused.errors) from refused
 
     def _put_join(self, path: str, key: str, number: int, call: ChildrenCall) -> JoinRecord:
         self._require_room()
@@ -316,6 +321,14 @@ class RunChildren(RunWaits):
     def _children(self) -> Children:
         assert self.ports.children is not None, "only workers submit children"
         return self.ports.children()
+
+
+def _naming_fields(refused: InvalidInput | TooLarge) -> str:
+    """Return why a child is refused. The error of a run has one sentence, and no list of fields."""
+    missing = [one for one in refused.errors if one.message not in refused.detail]
+    if not missing:
+        return refused.detail
+    return f"The child is invalid: {'; '.join(f'{one.field} {one.message}' for one in missing)}."
 
 
 def _standing(item: SideItem | None) -> JoinRecord:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from hourhand.domain.durable.calls import (
@@ -51,6 +51,7 @@ CALLBACK_TIMEOUT = ErrorInfo(
     message="The callback was not completed in time.",
     retryable=False,
 )
+HEARTBEAT_TIMEOUT = replace(CALLBACK_TIMEOUT, message="The callback had no heartbeat in time.")
 
 
 @dataclass(slots=True)
@@ -242,13 +243,15 @@ class RunWaits(RunRecords):
         return due is not None and due <= self.ports.clock.now()
 
     def _time_out_callback(self, record: Record) -> Record:
+        until = record.until_ms
+        is_silent = until is None or _callback_due(record) != from_ms(until)
         values: dict[str, Stored | None] = {
             "o": RecordOutcome.FAILED.value,
             "sc": record.secret,
             "bg": record.began_ms,
             "u": record.until_ms,
             "e": to_ms(self.ports.clock.now()),
-            "r": error_text(CALLBACK_TIMEOUT),
+            "r": error_text(HEARTBEAT_TIMEOUT if is_silent else CALLBACK_TIMEOUT),
         }
         beat = record.beat_ms
         unchanged = Lacks("hb") if beat is None else Compares("hb", "=", beat)

@@ -11,6 +11,7 @@ from hourhand.domain.durable.calls import RunEnds
 from hourhand.domain.durable.joins import JoinedCall
 from hourhand.domain.durable.names import MAP_END
 from hourhand.domain.durable.records import (
+    CHILDREN,
     KIND_NAMES,
     SIGNAL,
     Record,
@@ -45,7 +46,7 @@ _TIMED_OUT = ErrorInfo(type="SignalTimeout", message="No signal came in time.", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepView:
-    """A recorded call. ``result_text`` absent: none is shown.
+    """A recorded call. ``result_text`` absent: none is shown; ``omits_result``: it is too large.
 
     ``job_id``: of a call that submitted one child. ``of``: how many children it has, and how many
     of them succeeded and failed.
@@ -60,6 +61,7 @@ class StepView:
     until: datetime | None = None
     attempts: int = 0
     result_text: str | None = None
+    omits_result: bool = False
     error: ErrorInfo | None = None
     is_private: bool = False
     is_compensated: bool = False
@@ -97,7 +99,8 @@ class RunViews:
     def steps(self, job_id: str, *, limit: int, cursor: str | None) -> StepViews:
         """Return a page of the calls of a run. Raises `NotFound`, `NotDurable`, `InvalidInput`."""
         job = self._require(job_id)
-        now = self.runs.ports.clock.now()
+        # What a run waited for when it ended goes on waiting.
+        now = job.finished_at or self.runs.ports.clock.now()
         records = self._records(job)
         steps = _steps(job, records, now) + _awaited(job, records)
         summary = Counter(step.status for step in steps)
@@ -157,7 +160,9 @@ def _step(record: Record, now: datetime) -> StepView:
     error = record.error if is_failure else None
     if record.outcome is RecordOutcome.TIMED_OUT:
         error = _TIMED_OUT
-    has_result = record.outcome is RecordOutcome.SUCCEEDED and not record.is_private
+    # What a wait for several children records is which of them decided it.
+    is_own = record.waits_for != CHILDREN and not record.is_private
+    has_result = record.outcome is RecordOutcome.SUCCEEDED and is_own
     return StepView(
         path=record.path,
         kind=KIND_NAMES[record.kind],
@@ -168,6 +173,7 @@ def _step(record: Record, now: datetime) -> StepView:
         until=_time(record.until_ms),
         attempts=record.count,
         result_text=record.text if has_result or record.kind is RecordKind.CURSOR else None,
+        omits_result=has_result and record.place is not None,
         error=error,
         is_private=record.is_private,
         is_compensated=record.is_compensated,
@@ -189,8 +195,9 @@ def _children(run: Job, record: Record, joined: JoinedCall, end: Record | None) 
         status=_STATUSES[end.outcome] if end else status,
         started_at=_time(record.began_ms),
         finished_at=_time(end.ended_ms) if end else None,
-        error=end.error if end else None,
-        result_text=joined.records[0].result_text,
+        error=end.error if end and end.outcome is RecordOutcome.FAILED else None,
+        # The first record of a map may be that of a single child, whose result is not the map's.
+        result_text=None if joined.call.is_map else joined.records[0].result_text,
         job_id=None if joined.call.is_map else child_id(run.id, run.segment, joined.key, 0),
         of={
             "total": max(joined.call.total, joined.submitted),
@@ -207,9 +214,11 @@ def _awaited(job: Job, records: Sequence[Record]) -> list[StepView]:
         return []
     if any(r.outcome is RecordOutcome.WAITING and r.waits_for[1:] == waiting.name for r in records):
         return []
-    name = waiting.name
-    since = waiting.since
-    return [StepView(path=name, kind="wait", status="waiting", signal=name, started_at=since)]
+    name, since = waiting.name, waiting.since
+    paths = {record.path for record in records}
+    places = (name if count == 1 else f"{name}.{count}" for count in range(1, len(paths) + 2))
+    path = next(place for place in places if place not in paths)
+    return [StepView(path=path, kind="wait", status="waiting", signal=name, started_at=since)]
 
 
 def _is_signal_wait(record: Record) -> bool:

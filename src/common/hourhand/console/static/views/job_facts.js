@@ -45,7 +45,7 @@ function timesOf(job) {
 function policiesOf(job) {
   return [
     ["Parent", job.parent_id && html`<${JobId} id=${job.parent_id} />`],
-    ["Attempt", job.attempt === 0 ? `none of ${count(job.retry.max_attempts)}${job.finished_at ? "" : " yet"}` : `${count(job.attempt)} of ${count(job.retry.max_attempts)}`],
+    ["Attempts used", `${count(job.attempt)} of ${count(job.retry.max_attempts)}`],
     ["Wait before a retry", waitWords(job.retry)],
     ["Priority", html`<${PriorityBadge} priority=${job.priority} />`],
     ["Schedule", job.schedule_id && html`<a href=${address(["schedules", job.schedule_id])}>${visible(job.schedule_id)}</a>`],

@@ -94,7 +94,9 @@ async function readSteps(jobId, pages, signal) {
 }
 
 function Calls({ job, steps, onSignal, onRedrive }) {
-  const now = useNow();
+  const clock = useNow();
+  // What a run waited for when it ended takes no further time.
+  const now = job.finished_at ? Date.parse(job.finished_at) : clock;
   const invocations = job.attempts.filter(({ started_at: begun }) => begun).slice(-MOST_ATTEMPTS);
   const span = spanOf(invocations, steps, now);
   return html`<${Axis} span=${span} />
@@ -110,7 +112,9 @@ function Calls({ job, steps, onSignal, onRedrive }) {
 
 function Call({ step, span, now, onSignal, onRedrive }) {
   const { path, status, started_at: begun, finished_at: ended, until, signal } = step;
-  const start = begun && Date.parse(begun);
+  // Of a wait for several children only the end is recorded.
+  const from = begun ?? ended;
+  const start = from && Date.parse(from);
   const end = endOf(step, now);
   const isWaiting = status === "waiting" && signal;
   return html`<li class="run-call">
@@ -148,8 +152,15 @@ function Details({ step }) {
       ${step.job_id && html`<${JobId} id=${step.job_id} />`}</p>`}
     ${error && html`<p><code class="text-bad">${visible(error.type)}</code> <bdi>${visible(error.message)}</bdi></p>`}
     ${step.private && html`<p class="muted">The result is private.</p>`}
-    ${!step.private && !error && !(step.of && result === null) && step.status === "succeeded" && html`<${JsonView} value=${result} label="the result" />`}
+    ${step.omitted && html`<p class="muted">The result is larger than 4 KB, and is not shown.</p>`}
+    ${hasResult(step) && html`<${JsonView} value=${result} label="the result" />`}
   </div>`;
+}
+
+/** Return whether a call has a result that is shown: one of children is null if it is not known, and only a signal gives one to a wait. */
+function hasResult({ kind, signal, status, of, result, error, private: isPrivate, omitted }) {
+  if (status !== "succeeded" || error || isPrivate || omitted) return false;
+  return of ? result !== null : kind !== "wait" || Boolean(signal);
 }
 
 /** Send a signal, with a payload; it has an ID of its own, so that a second click changes nothing. */
@@ -190,7 +201,7 @@ function spanOf(invocations, steps, now) {
   const start = starts.length > 0 ? Math.min(...starts) : now;
   const ends = [
     ...invocations.map(({ finished_at: ended }) => (ended ? Date.parse(ended) : now)),
-    ...steps.filter(({ started_at: begun }) => begun).map((step) => endOf(step, now)),
+    ...steps.filter(({ started_at: begun, finished_at: ended }) => begun ?? ended).map((step) => endOf(step, now)),
   ];
   return { start, end: Math.max(start + 1, ...ends) };
 }

@@ -72,7 +72,7 @@ function Sentence({ job, wait }) {
     return html`This job waits for a slot of its schedule${job.schedule_id && html` <a href=${address(["schedules", job.schedule_id])}><bdi>${visible(job.schedule_id)}</bdi></a>`}${from}.${running}`;
   }
   if (wait === "run") {
-    const what = name ? html`${RUN_WORDS[kind]}, <bdi class="mono">${visible(name)}</bdi>` : kind === "children" ? RUN_WORDS[kind] : "several calls";
+    const what = name ? html`${RUN_WORDS[kind]}, <bdi class="mono">${visible(name)}</bdi>,` : kind === "children" ? RUN_WORDS[kind] : "several calls";
     return html`This run waits for ${what}${from}. It has no worker and no message meanwhile.`;
   }
   if (wait === "other") return html`This job waits for: ${visible(kind)}${from}.`;
