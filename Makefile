@@ -95,7 +95,7 @@ destroy: $(INFRA_STAMP) $(NODE_STAMP) ## Remove a deployment; in prod its tables
 SLOW := browser or exhaustive or node or real_time
 
 # The branches of what decides (domain) and acts (services) are all tested, by these tests alone.
-test: setup $(INFRA_STAMP) $(NODE_IF_THERE) ## Run the everyday tests, in about seven minutes on two cores, with coverage
+test: setup $(INFRA_STAMP) $(NODE_IF_THERE) ## Run the everyday tests, in about five minutes on two cores, with coverage
 	$(BIN)/python -m pytest -m "not ($(SLOW))" -n $(WORKERS) --cov --cov-report=
 	$(BIN)/coverage report --fail-under=100
 
