@@ -16,20 +16,22 @@ NODE_PEERS_STAMP := bench/limits/node_modules/.installed
 # Without Node.js the tests that need it are skipped, and say so.
 NODE_IF_THERE := $(if $(shell command -v npm 2>/dev/null),$(NODE_STAMP))
 NODE_PEERS_IF_THERE := $(if $(shell command -v npm 2>/dev/null),$(NODE_PEERS_STAMP))
-EXTRAS := cli,local,dev
 # Not the uv of an activated .venv: `make clean setup` removes it.
 UV := $(filter-out $(abspath $(VENV))/%,$(shell command -v uv 2>/dev/null))
-# $(call venv,FOLDER) makes a virtual environment, $(call install,FOLDER) ... installs into it.
+# $(call venv,FOLDER) makes a virtual environment, $(call install,FOLDER) ... installs into it, and
+# $(call agree,FOLDER) fails if a package lacks what it needs: a list with hashes is installed as it is.
 ifneq ($(UV),)
 venv = $(UV) venv --quiet --allow-existing --python "$$(command -v "$(PYTHON)")" $(1)
 install = $(UV) pip install --quiet --python $(1)/bin/python
+agree = $(UV) pip check --quiet --python $(1)/bin/python
 else
 venv = "$(PYTHON)" -m venv $(1)
 install = $(1)/bin/python -m pip install -qq --disable-pip-version-check
+agree = $(1)/bin/python -m pip check --disable-pip-version-check >/dev/null
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo dev test check prove rehearse spin browser bench emulator peers redis generator boto3 synth bootstrap deploy diff destroy e2e e2e-without e2e-with lint types layers format clean
+.PHONY: help setup demo dev test check audit prove rehearse spin browser bench emulator peers redis generator boto3 synth bootstrap deploy diff destroy e2e e2e-without e2e-with lint types layers format size clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,13 +49,16 @@ $(STAMP): pyproject.toml constraints.txt
 	  echo "setup: '$(PYTHON)' lacks its venv module. Install it (Debian, Ubuntu: apt install python3-venv), or install uv" >&2; exit 1; }
 	@echo "setup: installing into $(VENV), a minute or more"
 	$(call venv,$(VENV))
-	$(call install,$(VENV)) -c constraints.txt -e '.[$(EXTRAS)]'
+	$(call install,$(VENV)) --require-hashes --no-deps -r constraints.txt
+	$(call install,$(VENV)) --no-deps -e .
+	@$(call agree,$(VENV))
 	@touch $(STAMP)
 
 # What packs, synthesises, deploys and tests the templates: 480 MB that `make setup` leaves out.
 $(INFRA_STAMP): $(STAMP) constraints-infra.txt
 	@echo "setup: installing the CDK into $(VENV), about half a minute"
-	$(call install,$(VENV)) -c constraints.txt -c constraints-infra.txt -e '.[$(EXTRAS),infra,infra-dev]'
+	$(call install,$(VENV)) --require-hashes --no-deps -r constraints.txt -r constraints-infra.txt
+	@$(call agree,$(VENV))
 	@echo "setup: fetching the functions' libraries for Lambda into .hourhand, so that packing needs no network"
 	$(BIN)/python -m hourhand_cdk.packing --fetch-only
 	@touch $@
@@ -95,12 +100,12 @@ destroy: $(INFRA_STAMP) $(NODE_STAMP) ## Remove a deployment; in prod its tables
 SLOW := browser or exhaustive or node or real_time
 
 # The branches of what decides (domain) and acts (services) are all tested, by these tests alone.
-test: setup $(INFRA_STAMP) $(NODE_IF_THERE) ## Run the everyday tests, in about five minutes on two cores, with coverage
+test: setup $(INFRA_STAMP) $(NODE_IF_THERE) ## Run the everyday tests, in 5 to 12 minutes on two cores, with coverage
 	$(BIN)/python -m pytest -m "not ($(SLOW))" -n $(WORKERS) --cov --cov-report=
 	$(BIN)/coverage report --fail-under=100
 
 # What .ci/run calls. What is exhaustive is shared out as it comes: its tests take a second or a minute.
-check: test lint types emulator generator boto3 ## Run all tests and checks: test, lint, types, then the slow ones
+check: test lint types audit emulator generator boto3 ## Run all tests and checks: test, lint, types, then the slow ones
 	$(BIN)/python -m pytest -m "node or browser or real_time" -n $(WORKERS)
 	HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -m exhaustive -n $(WORKERS) --dist worksteal
 	HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -m "hypothesis and not ($(SLOW))" -n $(WORKERS) --dist worksteal
@@ -144,13 +149,18 @@ bench: $(BENCH_STAMP) emulator peers redis ## Run the benchmarks, up to 30 minut
 # What draws the plots: 120 MB that nobody else wants.
 $(BENCH_STAMP): $(STAMP) constraints-bench.txt
 	@echo "setup: installing matplotlib into $(VENV)"
-	$(call install,$(VENV)) -c constraints.txt -c constraints-bench.txt -e '.[$(EXTRAS),bench]'
+	$(call install,$(VENV)) --require-hashes --no-deps -r constraints.txt -r constraints-bench.txt
+	@$(call agree,$(VENV))
 	@touch $@
 
 # The emulator, the programs that we are measured beside, the generator of clients and our own tools
 # ask for different versions of the same packages: each gets a place of its own.
 emulator generator: %: .venv-%/.installed
 	@:
+
+# Where the database of PyPI does not answer, each package is listed with that as the reason why it was not audited.
+audit: .venv-audit/.installed ## Look up known vulnerabilities in the versions that setup and deploy install
+	.venv-audit/bin/pip-audit --disable-pip --require-hashes -r constraints.txt -r constraints-infra.txt
 
 peers: .venv-peers/.installed $(NODE_PEERS_IF_THERE)
 	@:
@@ -191,6 +201,9 @@ format: setup ## Format the code and sort its imports
 	$(BIN)/ruff check --fix --select I .
 	$(BIN)/ruff format .
 
+size: setup ## Print the lines of code of each package
+	@$(BIN)/python -m bench.size
+
 clean: ## Remove .venv, caches and reports
-	rm -rf $(VENV) .venv-boto3-minimum .venv-boto3-newest .venv-boto3-old .venv-emulator .venv-generator .venv-peers infra/node_modules bench/limits/node_modules cdk.out build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-boto3-minimum .venv-boto3-newest .venv-boto3-old .venv-audit .venv-emulator .venv-generator .venv-peers infra/node_modules bench/limits/node_modules cdk.out build dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -29,7 +29,8 @@ from bench.write_units import (
     stage,
     succeed,
 )
-from hourhand.api.requests import JobSubmission, ScheduleInput
+from hourhand.api.requests.jobs import JobSubmission
+from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.aws.clients import sqs_client
 from hourhand.cli.estimate.prices import Usage
 from hourhand.domain.jobs.job import Job

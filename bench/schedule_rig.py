@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from bench.counted_ports import SETTINGS, CountedServices, Ledger
-from hourhand.api.requests import JobSubmission
+from hourhand.api.requests.jobs import JobSubmission
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.schedules.recurrence import TZDATA_VERSION
 from hourhand.domain.schedules.schedule import Schedule, ScheduleDefinition

@@ -21,13 +21,13 @@ from hourhand.aws.layout.schedules import page_to_item, schedule_to_item
 from hourhand.domain.callers import caller_key
 from hourhand.domain.schedules.recurrence import ExcludedExpression
 from hourhand.domain.schedules.schedule import (
+    EVENT_NOTE_BYTES,
     Schedule,
     ScheduleDefinition,
     ScheduleEvent,
     ScheduleEventKind,
 )
 from hourhand.ports.schedule_store import JournalPage
-from hourhand.services.schedules.history import EVENT_NOTE_BYTES
 
 SCHEDULE_ID = "s" * SMALL_SCHEDULE_ID_BYTES
 DEFINITION = "d" * 32

@@ -25,7 +25,7 @@ from bench.write_units import (
     stage,
     succeed,
 )
-from hourhand.api.requests import ScheduleInput
+from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.domain.jobs.job import Job, JobStatus
 
 PERIOD_SECONDS = 5

@@ -25,7 +25,7 @@ from bench import packed_starts
 from bench.function_rig import HANDLER, Installation, api_event, installation, scheduled_event
 from bench.packed_starts import FUNCTIONS, WITH, WITHOUT, row_name
 from bench.targets import Target, all_ok, at_most
-from hourhand.api.requests import JobSubmission
+from hourhand.api.requests.jobs import JobSubmission
 from hourhand.api.routing import Services
 from hourhand.aws.clients import dynamodb_client
 from hourhand.aws.job_store import DynamoJobStore

@@ -15,6 +15,13 @@ def at_most(what: str, reached: float, limit: float, unit: str = "") -> Target:
     )
 
 
+def at_least(what: str, reached: float, limit: float, unit: str = "") -> Target:
+    """Return the target that ``reached`` is ``limit`` or more."""
+    return _target(
+        what, f"≥ {in_words(limit)}{unit}", f"{in_words(reached)}{unit}", reached >= limit
+    )
+
+
 def below(what: str, reached: float, limit: float, unit: str = "") -> Target:
     """Return the target that ``reached`` is less than ``limit``."""
     return _target(

@@ -20,7 +20,7 @@ from typing import Any
 from bench.counting import READS, WRITES, Units
 from bench.emulator import emulator
 from bench.targets import all_ok, at_most
-from hourhand.api.requests import JobSubmission
+from hourhand.api.requests.jobs import JobSubmission
 from hourhand.aws.clients import dynamodb_client, s3_client, sqs_client
 from hourhand.aws.idempotency_store import DynamoIdempotencyStore
 from hourhand.aws.job_store import DynamoJobStore

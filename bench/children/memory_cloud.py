@@ -22,7 +22,7 @@ from bench.limits.memory_cloud import (
 )
 from bench.runs.units import DAY, Body, worker_of
 from bench.write_units import Run
-from hourhand.api.requests import JobSubmission
+from hourhand.api.requests.jobs import JobSubmission
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome
 from hourhand.memory.adapters import wrapped
 from hourhand.ports.handler_directory import HandlerInfo

@@ -17,7 +17,7 @@ from bench.prices import dollars_a_million
 from bench.runs.units import DURABLE, Body, worker_of
 from bench.targets import Target, all_ok, at_most
 from bench.write_units import Run, Stage, stage, succeed
-from hourhand.api.requests import JobSubmission
+from hourhand.api.requests.jobs import JobSubmission
 from hourhand.cli.estimate.prices import Usage
 from hourhand.domain.durable.built_in import BATCH
 from hourhand.domain.durable.joins import join_prefix

@@ -10,7 +10,7 @@ from hourhand.domain.ids import random_job_id, trace_id_for
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.ticks.buckets import bucket_of, shard_of
 from hourhand.domain.times import from_ms
-from hourhand.testing import make_content, make_job
+from tests.world.factories import make_content, make_job
 
 JOBS_TABLE = "bench-jobs"
 PAYLOAD = '{"email":"ada@example.org","language":"en","name":"Ada Lovelace"}'

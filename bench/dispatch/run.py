@@ -34,7 +34,7 @@ MIN_LEAN = 2.0
 """Beside boto3 with PartiQL batches, with and without throttling: what keeps our own client (ADR
 15). Below that it is to be deleted."""
 
-MIN_SOME, MIN_MANY = 0.75, 0.4
+MIN_SOME, MIN_MANY = 0.85, 0.4
 """Of the rate, what must remain where 1 % and 10 % of calls are throttled: issue 15. The first also
 holds where the same share of each batch's parts is put off."""
 
@@ -134,8 +134,8 @@ def run() -> dict[str, Any]:
             "Hourhand does, and retries throttled parts.",
             f"In the rows with throttled parts, {PARTIAL:.0%} of the keys, messages and statements "
             "of each batch are throttled. They wait up to 0.05 s before the next try, and twice as "
-            "long before each further one. A throttled call waits up to 1, 2 and 4 s before its "
-            "next tries, as in botocore's standard mode. Jobs that fail four tries are left to the "
+            "long before each further one. A throttled call waits up to 0.25, 1 and 4 s "
+            "before its next tries. Jobs that fail four tries are left to the "
             f"next tick, at most {MOST_LEFT:.1%} of the jobs: here "
             f"{max(each.left for each in rounds[MANY.name])} of {MANY.jobs:,} at "
             f"{MANY.throttled:.0%}. The same holds for jobs on a page of the index that four tries "

@@ -14,7 +14,7 @@ from hourhand.aws.lean._round import MOST_LINES
 from hourhand.domain.jobs.job import Priority
 from hourhand.domain.ticks.buckets import bucket_end, bucket_of, shard_of
 from hourhand.memory import MemoryClock, MemoryJobStore
-from hourhand.testing import make_job
+from tests.world.factories import make_job
 
 SECONDS_A_REQUEST = 0.006
 FUNCTION_SECONDS = 55.0

@@ -15,7 +15,7 @@ from hourhand.domain.times import from_ms, to_ms
 from hourhand.memory import MemoryJobStore
 from hourhand.ports import Found
 from hourhand.ports.job_store import IndexPage, ListingPage
-from hourhand.testing import make_job
+from tests.world.factories import make_job
 
 HANDLER = "greet"
 

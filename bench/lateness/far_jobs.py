@@ -21,7 +21,7 @@ from hourhand.memory import MemoryJobStore
 from hourhand.ports import Found
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import IndexPage, WriteResult
-from hourhand.testing import make_job
+from tests.world.factories import make_job
 
 PREFIX = "far-"
 SPACING = timedelta(milliseconds=2592)

@@ -26,7 +26,7 @@ from bench.lateness.queues import SimulatedQueues
 from bench.lateness.scenes import FAR_AFTER, KILLS_FROM, SEED, Scene, Submission
 from bench.lateness.virtual_time import VirtualTime, WaitingClock
 from bench.lateness.workers import EventSource, Fleet
-from hourhand.api.requests import JobSubmission
+from hourhand.api.requests.jobs import JobSubmission
 from hourhand.domain.jobs.job import Priority
 from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.domain.times import rfc3339

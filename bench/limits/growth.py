@@ -15,7 +15,7 @@ from typing import Any
 
 from bench.counted_ports import SETTINGS, CountedServices, Ledger
 from bench.targets import Target, all_ok, at_most
-from hourhand.api.requests import JobSubmission
+from hourhand.api.requests.jobs import JobSubmission
 from hourhand.domain.ids import digest10, digest_text
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus, Outcome, Priority
 from hourhand.domain.limits.declarations import Concurrency

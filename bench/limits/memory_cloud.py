@@ -21,7 +21,7 @@ from bench.lateness.processes import Process
 from bench.lateness.queues import SimulatedQueues
 from bench.lateness.virtual_time import VirtualTime, WaitingClock
 from bench.lateness.workers import EventSource, Fleet, SleepingRunner
-from hourhand.api.requests import JobSubmission
+from hourhand.api.requests.jobs import JobSubmission
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus, Priority
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.domain.limits.slot_writes import read_slots

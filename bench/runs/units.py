@@ -155,7 +155,7 @@ PATHS = (
     Path("sleep", 5, _sleeps),
     Path("signal, with a timeout", 10, _waits_with_timeout, _signal),
     Path("signal, without one", 9, _waits, _signal),
-    Path("signal that is there", 2, _waits, before=_signal),
+    Path("signal that is there", 3, _waits, before=_signal),
     Path("callback, and a step that sends its token", 9 + 1, _calls_back, _callback),
     Path(RUN_WITH_CALLS, STEPS + 5 + 10, _all, _signal),
 )

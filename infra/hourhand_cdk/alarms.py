@@ -30,6 +30,9 @@ RUNBOOK = "docs/how-to/runbook.md"
 """It has a section for each alarm, under the alarm's name. It is in the checkout, unless the
 setting `runbook_url` says where it is published."""
 
+WRITES_A_JOB = 3
+"""Write units of the table itself for an immediate job: put, claim and end."""
+
 _ABOVE = cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD
 _AT_LEAST = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
 _BELOW = cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD
@@ -322,19 +325,31 @@ def _refused_by_aws(metrics: Metrics) -> list[Rule]:
         )
         for function in _MEANING
     ]
+    dropped = Rule(
+        name="recursion-dropped",
+        says="Lambda stopped calls of the worker: after 16 messages from worker to worker it takes "
+        "a chain of jobs or retries for an endless loop. The jobs are late, not lost.",
+        first="set the worker's recursive loop detection to Allow (the setting allow_recursion), "
+        "or ask AWS Support to turn it off where Lambda does not know that setting.",
+        metric=metrics.dropped_recursions(),
+        threshold=0,
+        breaches=1,
+        of=1,
+    )
     of_tables = [
         Rule(
             name=f"{table.name}-table-throttles",
             says=f"DynamoDB throttles reads or writes of the {table.name} table or its indexes. "
             "Hourhand retries them, so jobs are slow, but not lost.",
-            first="check in the table's metrics whether one key range is hot (if it is in the "
-            "run_at index, add shards, docs/how-to/shards.md) or the account's quota is reached.",
+            first="run `hourhand doctor`, which names the shard of the run_at index that "
+            "throttles, then `hourhand shards set N` (docs/how-to/shards.md). If it names none, "
+            "check whether the account's quota is reached.",
             metric=metrics.throttled_table(table),
             threshold=0,
         )
         for table in TABLES
     ]
-    return [*of_functions, *of_tables]
+    return [*of_functions, dropped, *of_tables]
 
 
 def _out_of_order(metrics: Metrics) -> list[Rule]:
@@ -348,6 +363,18 @@ def _out_of_order(metrics: Metrics) -> list[Rule]:
             "stays, redeploy the scheduler and open a case with AWS.",
             metric=metrics.skew(),
             threshold=config.skew_alarm_ms,
+        ),
+        Rule(
+            name="jobs-in-an-hour",
+            says=f"The jobs table took as many writes in an hour as {config.jobs_alarm_per_hour:,} "
+            "jobs do: somebody may submit far more than you mean to pay for.",
+            first="find handler and tenant with `hourhand jobs list`. Pause the handler, or set a "
+            "quota with `hourhand quotas set`.",
+            metric=metrics.written_in_an_hour(),
+            threshold=WRITES_A_JOB * config.jobs_alarm_per_hour,
+            comparison=_AT_LEAST,
+            breaches=1,
+            of=1,
         ),
         Rule(
             name="duplicates",

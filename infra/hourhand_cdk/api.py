@@ -10,6 +10,7 @@ from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_apigatewayv2 as gateway
 from aws_cdk import aws_apigatewayv2_authorizers as authorizers
 from aws_cdk import aws_apigatewayv2_integrations as integrations
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
@@ -32,14 +33,17 @@ _LOGGED = {
     "caller": "$context.identity.userArn",
     "subject": "$context.authorizer.claims.sub",
     "method": "$context.httpMethod",
-    "path": "$context.path",
+    "route": "$context.routeKey",
     "status": "$context.status",
     "responseBytes": "$context.responseLength",
     "responseMs": "$context.responseLatency",
     "error": "$context.error.message",
     "integrationError": "$context.integrationErrorMessage",
 }
-"""The caller, the request and its result; never a body (API Gateway guide, HTTP API logging)."""
+"""The caller, the request and its result; never a body (API Gateway guide, HTTP API logging).
+
+Nor a path: that of a callback holds its token, which alone authorises on the public route.
+"""
 
 
 @jsii.implements(gateway.IAccessLogDestination)
@@ -81,9 +85,15 @@ class Api(Construct):
     """The HTTP API. CORS is off, because no page of another origin may call it."""
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, config: Config, function: lambda_.IFunction
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        config: Config,
+        function: lambda_.IFunction,
+        key: kms.IKey | None,
     ) -> None:
-        """Make the API, its stage and its route."""
+        """Make the API, its stage and its route. ``key`` encrypts the access log."""
         super().__init__(scope, construct_id)
         self._config = config
         self.http_api = gateway.HttpApi(
@@ -105,6 +115,7 @@ class Api(Construct):
             self,
             "AccessLogs",
             log_group_name=f"{VENDED_LOGS}{resource_name(config.prefix, 'api')}",
+            encryption_key=key,
             retention=logs.RetentionDays[LOG_RETENTIONS[config.log_retention_days]],
             removal_policy=RemovalPolicy.DESTROY,
         )

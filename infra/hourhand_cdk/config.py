@@ -217,6 +217,10 @@ class Config(BaseModel):
     pack_for: Literal["lambda", "this-machine"] = Field(
         default="lambda", description="this-machine: for an emulator that runs functions here."
     )
+    require_bytecode: bool = Field(
+        default=False,
+        description="Whether a package without bytecode is an error instead of a warning.",
+    )
     api_memory_mb: Memory = 1024
     scheduler_memory_mb: Memory = 1024
     worker_memory_mb: Memory = 1024
@@ -242,6 +246,11 @@ class Config(BaseModel):
         le=MOST_SCHEDULER_RESERVE,
         description="Concurrency that Lambda keeps for the scheduler alone, and its ceiling. The "
         f"account must keep {LEAST_UNRESERVED} unreserved beside it, or Lambda refuses.",
+    )
+    allow_recursion: bool = Field(
+        default=True,
+        description="Whether the worker may send messages to the queues that invoke it. Off only "
+        "in a partition whose Lambda does not know the property RecursiveLoop.",
     )
     tracing: Literal["off", "xray", "opentelemetry"] = "off"
     opentelemetry_layer: Arn | None = Field(default=None, description="The ARN of its layer.")
@@ -317,6 +326,7 @@ class Config(BaseModel):
     )
     duplicates_alarm_percent: int = Field(default=20, ge=1, le=100)
     errors_alarm_percent: int = Field(default=5, ge=1, le=100)
+    jobs_alarm_per_hour: int = Field(default=1_000_000, ge=1)
     skew_alarm_ms: int = Field(default=1_000, ge=1)
     metric_math: bool = Field(
         default=True, description="Off only for an emulator whose alarms know no metric math."

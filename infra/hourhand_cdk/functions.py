@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Annotations, Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from hourhand.aws.published import UNCOMPILED
 from hourhand.aws.table_schema import log_group_name, resource_name
 from hourhand_cdk.config import LOG_RETENTIONS, Config
+from hourhand_cdk.packing import UNCOMPILED_COST
 from hourhand_cdk.permissions import log_statements, logging_statement
 from hourhand_cdk.plans import Plan, Plans
 from hourhand_cdk.versions import DeploymentId, make_alias
@@ -35,6 +37,14 @@ class Functions(Construct):
         """Make the functions."""
         super().__init__(scope, construct_id)
         self._config = config
+        self._key = plans.storage.key
+        self._uncompiled = plans.packed.report.uncompiled
+        for function in self._uncompiled:
+            Annotations.of(self).add_warning_v2(
+                f"hourhand:bytecode-{function}",
+                f"The {function} function has no bytecode: each cold start compiles every module, "
+                f"{UNCOMPILED_COST}. Packing printed why.",
+            )
         self._deployment = DeploymentId()
         # All before the roles: the API's may read the worker's.
         self._log_groups = {
@@ -80,7 +90,10 @@ class Functions(Construct):
             security_groups=list(plan.options.security_groups) or None,
             # A retry goes to the queue that invoked the worker: after 16 of them Lambda would
             # take a job that is only unlucky for a loop, and stop it.
-            recursive_loop=lambda_.RecursiveLoop.ALLOW if plan.name == "worker" else None,
+            recursive_loop=lambda_.RecursiveLoop.ALLOW
+            if plan.name == "worker" and self._config.allow_recursion
+            else None,
+            environment_encryption=self._key,
             **self._how_it_runs(),
         )
 
@@ -105,6 +118,7 @@ class Functions(Construct):
             self,
             f"{function.capitalize()}Logs",
             log_group_name=log_group_name(self._config.prefix, function),
+            encryption_key=self._key,
             retention=logs.RetentionDays[LOG_RETENTIONS[self._config.log_retention_days]],
             removal_policy=RemovalPolicy.DESTROY,
         )
@@ -140,7 +154,8 @@ class Functions(Construct):
         return layers
 
     def _described(self, plan: Plan) -> str:
-        return self._deployment.description_of(plan.name, self._config.prefix)
+        said = self._deployment.description_of(plan.name, self._config.prefix)
+        return f"{said}{UNCOMPILED}" if plan.name in self._uncompiled else said
 
     def _alias(self, plan: Plan, function: lambda_.Function, *, warm: int) -> lambda_.Alias:
         return make_alias(self, function, self._described(plan), warm=warm)

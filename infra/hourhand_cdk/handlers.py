@@ -38,6 +38,11 @@ def packed_handlers(
         say=report,
     )
     report(packed.report.text())
+    if config.require_bytecode and packed.report.uncompiled:
+        raise PackingError(
+            f"require_bytecode=true, and {', '.join(packed.report.uncompiled)} would have no "
+            "bytecode. The notes above say why, and how to change it."
+        )
     if config.tracing == "xray" and not (packed.api / TRACER).is_dir():
         raise PackingError(
             "tracing=xray needs aws-xray-sdk, which all three functions then import at their "

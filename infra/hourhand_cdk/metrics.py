@@ -13,7 +13,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 
-from hourhand.aws.table_schema import CONTROL, Table, resource_name
+from hourhand.aws.table_schema import CONTROL, JOBS, Table, resource_name
 from hourhand.aws.telemetry import NAMESPACE, Metric, service_name
 from hourhand_cdk.api import Api
 from hourhand_cdk.config import Config
@@ -218,6 +218,12 @@ class Metrics:
         """Return the calls that Lambda refused, since the account's concurrency was used up."""
         return self.by_function[function].metric_throttles(statistic="Sum", period=MINUTE)
 
+    def dropped_recursions(self) -> cloudwatch.Metric:
+        """Return the calls of the worker that Lambda stopped, since it took them for a loop."""
+        return self.functions.worker.metric(
+            "RecursiveInvocationsDropped", statistic="Sum", period=MINUTE
+        )
+
     def running(self) -> cloudwatch.Metric:
         """Return how many workers were busy at a time."""
         return self.functions.worker.metric(
@@ -241,6 +247,16 @@ class Metrics:
         """Return the messages that could be received from ``queue`` and have not been."""
         return queue.metric_approximate_number_of_messages_visible(
             statistic="Maximum", period=MINUTE
+        )
+
+    def written_in_an_hour(self) -> cloudwatch.Metric:
+        """Return the write units that the jobs table took in an hour, its indexes left out."""
+        return cloudwatch.Metric(
+            namespace="AWS/DynamoDB",
+            metric_name="ConsumedWriteCapacityUnits",
+            dimensions_map={"TableName": resource_name(self.config.prefix, JOBS.name)},
+            statistic="Sum",
+            period=Duration.hours(1),
         )
 
     def throttled_table(self, table: Table) -> cloudwatch.MathExpression:

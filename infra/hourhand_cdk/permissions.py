@@ -80,8 +80,10 @@ def key_statements(storage: Storage) -> list[iam.PolicyStatement]:
     """
     if storage.key is None:
         return []
-    region = Stack.of(storage).region
-    services = [f"{service}.{region}.amazonaws.com" for service in ("dynamodb", "s3", "sqs")]
+    stack = Stack.of(storage)
+    services = [
+        f"{service}.{stack.region}.{stack.url_suffix}" for service in ("dynamodb", "s3", "sqs")
+    ]
     return [
         iam.PolicyStatement(
             actions=["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey"],

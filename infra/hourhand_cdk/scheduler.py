@@ -94,7 +94,13 @@ class HourhandScheduler(Construct):
         self.triggers = Triggers(
             self, "Triggers", config=self.config, functions=self.functions, queues=self.queues
         )
-        self.api = Api(self, "Api", config=self.config, function=self.functions.api_target)
+        self.api = Api(
+            self,
+            "Api",
+            config=self.config,
+            function=self.functions.api_target,
+            key=self.storage.key,
+        )
         # Of a callback's address. The API itself refers to no function: only its routes do.
         self.functions.worker.add_environment(API_URL, self.api.url)
         self.monitoring = Monitoring(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import ArnFormat, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_dynamodb as dynamodb
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
@@ -51,7 +52,7 @@ class Storage(Construct):
         return RemovalPolicy.RETAIN if self._config.protect_data else RemovalPolicy.DESTROY
 
     def _make_key(self) -> kms.Key:
-        return kms.Key(
+        key = kms.Key(
             self,
             "Key",
             description=f"What {self._config.prefix} stores and sends",
@@ -60,6 +61,35 @@ class Storage(Construct):
             # Without it, data stored under it can never be read again, nor what a restore brings
             # back; so it stays where tables and bucket go.
             removal_policy=RemovalPolicy.RETAIN,
+        )
+        key.add_to_resource_policy(self._for_logs())
+        return key
+
+    def _for_logs(self) -> iam.PolicyStatement:
+        """Return what CloudWatch Logs needs, for this deployment's log groups alone.
+
+        By their names: a key's policy cannot refer to what the key encrypts. The statement is that
+        of the CloudWatch Logs guide, "Encrypt log data using AWS KMS".
+        """
+        stack = Stack.of(self)
+        ours = stack.format_arn(
+            service="logs",
+            resource="log-group",
+            resource_name=f"*{resource_name(self._config.prefix, '*')}",
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        return iam.PolicyStatement(
+            sid="LogsEncrypt",
+            principals=[iam.ServicePrincipal(f"logs.{stack.region}.{stack.url_suffix}")],
+            actions=[
+                "kms:Decrypt*",
+                "kms:Describe*",
+                "kms:Encrypt*",
+                "kms:GenerateDataKey*",
+                "kms:ReEncrypt*",
+            ],
+            resources=["*"],
+            conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": ours}},
         )
 
     def _make_table(self, table: Table) -> dynamodb.TableV2:

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from hourhand.api.app import App, create_app
+from hourhand.api.openapi import DOCUMENTED
 from hourhand.local.backend import MEMORY
 from hourhand.local.http_server import EntryPoint, serve
 from hourhand.loopback import RunningServer
@@ -88,7 +89,7 @@ def test_answers_are_as_documented(servers: list[RunningServer], app: App, tmp_p
     )
     assert not run.failures, "\n".join(run.failures)
     assert run.examples > 200
-    assert run.operations == 59
+    assert run.operations == len(DOCUMENTED)
 
 
 # --- what has a fault is found out ---
@@ -158,7 +159,7 @@ def test_an_api_that_breaks_its_word_is_found_out(
 def spend(event: Mapping[str, Any], _: Mapping[str, Any]) -> dict[str, Any]:
     """Take much longer for a body in which a name is given twice at its end."""
     if (event.get("body") or "").endswith('"twice":0,"twice":0}'):
-        ends = time.thread_time() + 2
+        ends = time.thread_time() + 5
         while time.thread_time() < ends:
             pass
     return {}
@@ -173,7 +174,7 @@ def test_an_api_that_spends_too_much_on_a_body_is_found_out(
         frozenset(),
         lambda _: None,
         kinds=("small sizes",),
-        most_cpu_seconds=1.9,
+        most_cpu_seconds=4.5,
     )
     assault.run()
     assert assault.violations

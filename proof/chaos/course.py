@@ -242,7 +242,10 @@ class _Run:
             )
 
     def _drain(self, client: Client, schedules: Schedules) -> dict[str, Ending]:
-        """Wait until every job is final and nothing is owed for it, or long enough."""
+        """Wait until each scheduled time has its job and nothing is owed for any, or long enough.
+
+        A scheduler may be killed, or slow, after the last of the other jobs has ended.
+        """
         give_up_at = time.time() + DRAIN_SECONDS
         store = self.cloud.jobs
         endings: dict[str, Ending] = {}
@@ -258,7 +261,8 @@ class _Run:
                     endings[job_id] = ending_of(job)
             running = [run.job_id for run in self._runs() if run.ended_at is None]
             left = [job_id for job_id in self.promises if job_id not in endings]
-            if not (left or running) or time.time() > give_up_at:
+            is_over = schedules.is_whole() and not (left or running)
+            if is_over or time.time() > give_up_at:
                 break
             self._tell_left(left, running)
             time.sleep(LOOK_SECONDS)

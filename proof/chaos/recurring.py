@@ -109,13 +109,22 @@ class Schedules:
         rows = [row for of_one in self._rows.values() for row in of_one]
         return {row.job_id: row.at for row in rows if row.job_id is not None}
 
+    def is_whole(self) -> bool:
+        """Whether each scheduled time was told of, as it was read last."""
+        return all(
+            {row.at for row in self._rows[one.name]}.issuperset(self._times(one))
+            for one in SCHEDULES
+        )
+
     def problems(self) -> list[str]:
         """Return which scheduled times, as they were read last, are not each one job that ran."""
         problems: list[str] = []
         for one in SCHEDULES:
-            times = one.times(self.start, self._put_at[one.name], self.end)
-            problems += problems_of_rows(one.name, self._rows[one.name], times)
+            problems += problems_of_rows(one.name, self._rows[one.name], self._times(one))
         return problems
+
+    def _times(self, schedule: PlannedSchedule) -> list[datetime]:
+        return schedule.times(self.start, self._put_at[schedule.name], self.end)
 
     def _body(self, schedule: PlannedSchedule) -> dict[str, Any]:
         keep = {"succeeded": KEPT, "failed": KEPT}

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from hourhand.api.requests import ScheduleInput
+from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.domain.schedules.recurrence import Rule, compile_rule
 from proof.chaos.recurring import SCHEDULES, PlannedSchedule, Row, problems_of_rows
 

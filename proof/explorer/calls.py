@@ -8,7 +8,6 @@ from dataclasses import replace
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import Job
 from hourhand.services.jobs.submission import Submitted
-from hourhand.testing import READS
 from proof.explorer.copies import may_be_copied, sent_twice
 from proof.explorer.effects import JOBS, QUEUES, SIDE_ITEMS
 from proof.explorer.histories import History
@@ -25,6 +24,7 @@ from proof.explorer.states import (
     without_actor,
 )
 from proof.explorer.world_parts import PORTS
+from tests.world.faults import READS
 
 THROTTLED = Answer(error=Unavailable("It was throttled on purpose."))
 LOST = Answer(error=Unavailable("Its answer was lost on purpose."))

@@ -31,6 +31,7 @@ from proof.explorer.process import hand_back
 from proof.explorer.rules import letters_owed
 from proof.explorer.rules_of_graphs import batches_left
 from proof.explorer.rules_of_limits import judge_rates, payloads_lost, slots_left
+from proof.explorer.rules_of_runs import reversals_left, ways_taken
 from proof.explorer.rules_of_schedules import (
     is_outdated,
     is_withdrawn,
@@ -234,7 +235,10 @@ class _Run:
                     check_end(job)
                 except AssertionError as error:
                     yield f"job {job.id} ended wrongly: {error}"
-        yield from batches_left({job.id: job for job in self.jobs()})
+        jobs = {job.id: job for job in self.jobs()}
+        yield from batches_left(jobs)
+        yield from reversals_left(jobs, self.ports["side_items"].items())
+        yield from ways_taken(self.ports["side_items"].items())
         yield from letters_owed(self.jobs(), self.ports["queues"].dead_letters)
         # Whoever dies as it redrives may leave an object behind that costs its storage.
         finished = {} if self.scenario.operations else self.ports["objects"]._finished

@@ -11,7 +11,6 @@ from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.memory import START, MemoryClock
 from hourhand.ports.job_store import IndexPage
 from hourhand.settings import DispatchMode
-from hourhand.testing import READS
 from proof.explorer.rules import Bounds, Writer, judge_jobs, judge_write
 from proof.explorer.rules_of_graphs import judge_batches, judge_decisions
 from proof.explorer.rules_of_leaders import APART, judge_leases, judge_watermark
@@ -23,6 +22,7 @@ from proof.explorer.scenario import Scenario
 from proof.explorer.script import MILLISECOND, Answer, Call
 from proof.explorer.values import Interner
 from proof.explorer.world_parts import PORTS, fill, fill_jobs, name_messages, read_part
+from tests.world.faults import READS
 
 JOBS, CONTROL, QUEUES, KEYS, SCHEDULES, OBJECTS = (
     PORTS.index(port) for port in ("jobs", "control", "queues", "keys", "schedules", "objects")

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from hourhand import NotRetryable
+from hourhand import ChildTimeout, Concurrency, NotRetryable
 from hourhand.domain.errors import HourhandError, Unavailable
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome
 from hourhand.domain.jobs.parents import child_id, join_key
+from hourhand.domain.jobs.quotas import Quota, QuotaKind
 from hourhand.domain.times import to_ms
 from hourhand.handlers.run_context import RunContext
 from hourhand.ports.handler_runner import Finished, Pulse
@@ -24,6 +25,7 @@ from tests.world.runs import Behaviour
 from tests.world.world import World
 
 CHILD = "child"
+TENANT = "acme"
 LATE = 1_200
 """The seconds after which a child starts that is to be cancelled before."""
 
@@ -97,6 +99,20 @@ def _returns_at_once(ctx: RunContext) -> Any:
     ctx.submit(CHILD, 0)
 
 
+def _waits_in_time(ctx: RunContext) -> None:
+    """Go one way if the child ended in time, and another one if it did not."""
+    try:
+        ctx.submit_and_wait(CHILD, 0, timeout=30)
+        ctx.step("way-in-time", int)
+    except ChildTimeout:
+        ctx.step("way-late", int)
+
+
+def _waits_under_a_limit(ctx: RunContext) -> Any:
+    """Hold the only slot, and wait for a child that needs it."""
+    return ctx.submit(CHILD, 0, on_parent_end="abandon").result()
+
+
 def _maps_three(ctx: RunContext) -> Any:
     return list(ctx.map("all", [0, 9, 0], CHILD, tolerate=1))
 
@@ -107,6 +123,15 @@ def _maps_a_failure(ctx: RunContext) -> Any:
 
 def _maps_in_a_window(ctx: RunContext) -> Any:
     return list(ctx.map("all", [0, 0, 0], CHILD, concurrency=2))
+
+
+def _maps_two(ctx: RunContext) -> Any:
+    return list(ctx.map("all", [0, 0], CHILD))
+
+
+def _one_a_minute(world: World) -> None:
+    bound = Quota(kind=QuotaKind.TENANT, name=TENANT, accepted_per_minute=1)
+    world.api.pauses.change(lambda record: record.with_quota(bound))
 
 
 def _takes_any(ctx: RunContext) -> Any:
@@ -150,6 +175,25 @@ CHILD_END_CRASH = replace(
     name="child-end-crash",
     about="the end of a child, whose worker may die at any call",
     arrange=after(submitted(), _delivered(_waits_for_one, 1)),
+)
+
+CHILD_QUOTA = replace(
+    CHILD_CRASH,
+    name="child-quota",
+    about="two children of a tenant with a quota of one a minute, and a worker that may die",
+    arrange=after(submitted(tenant=TENANT), _one_a_minute),
+    handlers=families(_maps_two),
+    deliveries=1,
+)
+
+CHILD_TIMEOUT = replace(
+    FAMILY,
+    name="child-timeout",
+    about="a child that ends as the time of its wait is over, and a worker that may die",
+    arrange=after(submitted(), _delivered(_waits_in_time, 1), lambda world: world.advance(40)),
+    deliveries=2,
+    handlers=families(_waits_in_time),
+    limits=CRASH,
 )
 
 CHILD_LATE_PUT = replace(
@@ -284,6 +328,21 @@ REDRIVE_PART_RACE = replace(
     operations=(replace(redrives_from("all"), name="one"), redrives("two")),
     deliveries=1,
     limits=QUIET,
+)
+
+ANCESTOR_HOLDS = replace(
+    FAMILY,
+    name="ancestor-holds",
+    about="a run that holds the only slot of a limit, and waits for a child that needs it",
+    arrange=after(
+        submitted(), _delivered(_waits_under_a_limit, 2), lambda world: world.advance(90)
+    ),
+    deliveries=1,
+    ticks=1,
+    workers=1,
+    handlers=families(_waits_under_a_limit),
+    declared=(Concurrency(1, name="db", holds="job"),),
+    limits=CRASH,
 )
 
 FAMILIES = scenarios_among(globals())

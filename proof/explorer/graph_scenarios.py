@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from hourhand.api.requests import JobSubmission
+from hourhand.api.requests.jobs import JobSubmission
 from hourhand.api.routing import Services
 from hourhand.domain.durable.built_in import BATCH, GRAPH
 from hourhand.domain.durable.joins import report_success

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hourhand.api.requests import JobPatch, JobSubmission
+from hourhand.api.requests.jobs import JobPatch, JobSubmission
 from hourhand.domain.ticks.buckets import ShardMap, ShardMapVersion
 from proof.explorer.process import CALLER, ScriptedProcess
 from proof.explorer.scenario import Operation

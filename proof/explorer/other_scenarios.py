@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from hourhand.api.requests import JobSubmission
+from hourhand.api.requests.jobs import JobSubmission
 from hourhand.domain.ids import idempotency_record_key
 from hourhand.domain.jobs.job import Job
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.submission import Submitted
-from hourhand.testing import make_record
 from proof.explorer.leader_scenarios import complain, true_time
 from proof.explorer.operations import JOB, changes, operates, refiles, submits, submitted
 from proof.explorer.process import CALLER, HonestPulse, ScriptedProcess
@@ -27,6 +26,7 @@ from proof.explorer.scenario import (
     scenarios_among,
 )
 from tests.scenarios.steps import FAR, IN_BUCKET, after, passed, ticked, worn
+from tests.world.factories import make_record
 from tests.world.runs import fail, fail_for_good, stop_if_told, succeed
 from tests.world.world import World
 

@@ -11,12 +11,13 @@ from typing import Any, cast
 from hourhand.api.routing import Services
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome, Progress
+from hourhand.domain.jobs.waiting import Reserved, TakenStart
 from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.domain.ticks.watermark import Watermark
 from hourhand.memory import FAKE_SECRET, START, MemoryRandomness
 from hourhand.ports.control_store import Lease
 from hourhand.ports.durable_run import DurableRun
-from hourhand.ports.handler_runner import Finished, Pulse, TakenStart
+from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.job_store import Applied, Refused
 from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.execution import Disposition
@@ -42,6 +43,7 @@ from proof.explorer.script import (
     ScriptedQueues,
 )
 from tests.world.checks import SWEEP_FAILURES
+from tests.world.runs import HandlerKilled
 
 FUNCTION_SECONDS = 900.0
 TICK_SECONDS = 55.0
@@ -107,7 +109,7 @@ class StillWatermark(FreeLeases):
         return True
 
 
-class ProcessMustEnd(BaseException):
+class ProcessMustEnd(HandlerKilled):
     """The process ends for another job's sake. Not an `Exception`: no service catches it."""
 
 
@@ -148,9 +150,11 @@ class HonestPulse:
         """See the port `Pulse`."""
         return self.pulse.open_run()
 
-    def take_start(self, name: str, cost: float, longest: timedelta) -> TakenStart:
+    def take_start(
+        self, name: str, cost: float, longest: timedelta, reserved: Reserved | None = None
+    ) -> TakenStart:
         """See the port `Pulse`."""
-        return self.pulse.take_start(name, cost, longest)
+        return self.pulse.take_start(name, cost, longest, reserved)
 
     def keep_cursor(self, text: str) -> None:
         """See the port `Pulse`."""

@@ -8,7 +8,6 @@ from typing import Any
 from hourhand.domain.ids import idempotency_record_key
 from hourhand.domain.jobs.job import Job
 from hourhand.ports.handler_runner import Finished, Pulse
-from hourhand.testing import make_record
 from proof.explorer.operations import changes, operates, refiles, submits, submitted
 from proof.explorer.process import hand_back, stay
 from proof.explorer.scenario import CRASH, QUIET, SECOND, Limits, Scenario, scenarios_among
@@ -23,6 +22,7 @@ from tests.scenarios.steps import (
     purged,
     worn,
 )
+from tests.world.factories import make_record
 from tests.world.runs import fail, fail_for_good, snooze, stop_if_told, succeed
 from tests.world.world import World
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from hourhand.domain.jobs.job import ATTEMPT_ENDS, EventKind, Job, JobStatus, OnLost
+from hourhand.domain.jobs.job import ATTEMPT_ENDS, LATE, EventKind, Job, JobStatus, OnLost
 from hourhand.domain.ticks.buckets import ShardMap, bucket_of
 from hourhand.domain.ticks.watermark import Watermark
 from proof.explorer.rules_of_records import judge_record
@@ -79,6 +79,9 @@ def judge_write(
         has_expired = after.expires_at is not None and after.expires_at <= now + bounds.most_ahead
         if after.status is JobStatus.EXPIRED is not before.status and not has_expired:
             yield "it expired before its time"
+        was_cancelled = after.status is JobStatus.CANCELLED is not before.status
+        if was_cancelled and after.history[-1].reason == LATE and not has_expired:
+            yield "it ended as late before it was late"
     yield from _is_consistent(after)
 
 

@@ -22,6 +22,7 @@ from hourhand.domain.limits.slots import SlotsRecord, generation_of, is_dead_hol
 from hourhand.domain.limits.unique_keys import Unique
 from hourhand.domain.limits.waiters import Waiter, rank_of
 from hourhand.domain.side_items import SLOTS_SORT, SideItem, SideItemKind, SideKey
+from hourhand.domain.times import from_ms
 
 Items = Mapping[SideKey, Any]
 
@@ -90,6 +91,26 @@ def judge_runs(jobs: Sequence[Job], items: Items, declared: Sequence[Limit]) -> 
                 yield f"job {job.id} runs, and holds no slot of {limit.name}"
 
 
+def judge_groups(jobs: Sequence[Job], now: datetime) -> Iterator[str]:
+    """Yield the jobs of a group in order that began before an older one, which was due."""
+    in_groups = [job for job in jobs if job.overlap and job.overlap.policy == "buffer_all"]
+    for older in in_groups:
+        if older.lateness_ms is not None or not older.status.is_waiting or older.run_at > now:
+            continue
+        for job in in_groups:
+            is_younger = _group_of(job) == _group_of(older) and _time_of(job) > _time_of(older)
+            if is_younger and job.lateness_ms is not None:
+                yield f"{job.id} began before {older.id}, whose time is earlier"
+
+
+def _group_of(job: Job) -> str | None:
+    return job.overlap.group if job.overlap else None
+
+
+def _time_of(job: Job) -> datetime:
+    return job.occurrence or job.run_at
+
+
 def slots_left(jobs: Sequence[Job], items: Items, declared: Sequence[Limit]) -> Iterator[str]:
     """Yield what is left where no component acts and none died.
 
@@ -122,10 +143,11 @@ def slots_left(jobs: Sequence[Job], items: Items, declared: Sequence[Limit]) -> 
 
 
 def judge_rates(jobs: Sequence[Job], declared: Sequence[Limit]) -> Iterator[str]:
-    """Yield the rates of which more attempts started in some interval than may."""
-    rates = [limit for limit in declared if isinstance(limit, Rate) and limit.on is None]
-    starts = sorted(at for job in jobs for at in _starts(job)) if rates else []
+    """Yield the rates of which more attempts started in some interval than may, or were taken."""
+    rates = (each for each in declared if isinstance(each, Rate) and each.on != "retry")
     for rate in rates:
+        starts_of = _takes if rate.on == "take" else _starts
+        starts = sorted(at for job in jobs for at in starts_of(job))
         for first, since in enumerate(starts):
             for number, until in enumerate(starts[first:], start=1):
                 if until - since + GATE_IS_PAID < _least_time(rate, number):
@@ -167,6 +189,12 @@ def _least_time(rate: Rate, starts: int) -> timedelta:
 
 def _starts(job: Job) -> Iterator[datetime]:
     return (event.at for event in job.history if event.kind is EventKind.CLAIMED)
+
+
+def _takes(job: Job) -> Iterator[datetime]:
+    """Yield when the handler of a job took a start: its result, in ms."""
+    if job.result is not None and job.result.text != "null":
+        yield from_ms(int(job.result.text or "0"))
 
 
 def _waits(job: Job | None, waiter: Waiter) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hourhand.domain.durable.joins import JoinRecord, is_root, join_of
-from hourhand.domain.durable.records import Record, record_of
+from hourhand.domain.durable.records import Record, RecordKind, record_key, record_of
+from hourhand.domain.durable.reversals import compensation_id
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.domain.jobs.parents import RUN
 from hourhand.domain.side_items import SideItemKind, SideKey
@@ -17,12 +18,17 @@ Jobs = Mapping[str, Job]
 
 RECORDS = frozenset({SideItemKind.STEP, SideItemKind.WAIT, SideItemKind.CALLBACK})
 
+WAY = "way-"
+"""How the steps of a scenario are called of which a run makes one, whatever happens."""
+
 
 def judge_runs(before: Items, after: Items) -> Iterator[str]:
     """Yield what a write on side items broke."""
     for key, item in after.items():
         if key.kind in RECORDS and key in before and before[key] != item:
             yield from _settled_stays(record_of(before[key]), record_of(item))
+        if key.kind is SideItemKind.WAIT and key not in before:
+            yield from _first_wins(before, record_of(item))
         if key.kind is SideItemKind.JOIN and key in before and not is_root(item):
             yield from _ends_count_once(join_of(before[key]), join_of(item))
     waits = [record_of(item) for key, item in after.items() if key.kind is SideItemKind.WAIT]
@@ -30,6 +36,32 @@ def judge_runs(before: Items, after: Items) -> Iterator[str]:
     for (_, signal), times in taken.items():
         if times > 1:
             yield f"the signal {signal} was returned by {times} waits"
+    yield from _sender_in_order(waits)
+
+
+def _first_wins(before: Items, race: Record) -> Iterator[str]:
+    """A branch that ended in an earlier invocation wins. Those of the scenarios make one call."""
+    branches = f"{race.path}:"
+    calls = [record_of(item) for key, item in before.items() if key.kind in RECORDS]
+    ended = {
+        call.path.removeprefix(branches).partition("/")[0]
+        for call in calls
+        if call.path.startswith(branches) and call.is_settled and call.token < race.token
+    }
+    if ended and race.text not in ended:
+        yield f"branch {race.text} won, and {', '.join(sorted(ended))} had ended before"
+
+
+def _sender_in_order(waits: list[Record]) -> Iterator[str]:
+    """One sender numbers its signals behind a colon, and waits for each answer."""
+    signals = [wait.signal or "" for wait in sorted(waits, key=_number_of_call)]
+    numbers = [int(signal.partition(":")[2]) for signal in signals if ":" in signal]
+    if numbers != list(range(1, len(numbers) + 1)):
+        yield f"signals of one sender were returned in the order {numbers}"
+
+
+def _number_of_call(wait: Record) -> int:
+    return int(wait.path.partition(".")[2] or 1)
 
 
 def _settled_stays(old: Record, new: Record) -> Iterator[str]:
@@ -37,6 +69,38 @@ def _settled_stays(old: Record, new: Record) -> Iterator[str]:
         return
     if (old.outcome, old.text, old.signal) != (new.outcome, new.text, new.signal):
         yield f"the settled record of {old.path} changed within its round"
+
+
+def ways_taken(items: Items) -> Iterator[str]:
+    """Yield that the replays of a run went several ways."""
+    steps = [record_of(item) for key, item in items.items() if key.kind is SideItemKind.STEP]
+    ways = sorted(step.path for step in steps if step.path.startswith(WAY))
+    if len(ways) > 1:
+        yield f"a replay decided otherwise: {', '.join(ways)}"
+
+
+def reversals_left(jobs: Jobs, items: Items) -> Iterator[str]:
+    """Yield the steps of runs that ended without success which no compensation came to.
+
+    Every step with a compensation has its effect in the scenarios, whatever its record says.
+    """
+    for key, item in items.items():
+        record = record_of(item) if key.kind is SideItemKind.STEP else None
+        run = jobs.get(key.partition)
+        if record is None or run is None or not record.is_compensated:
+            continue
+        segment = int(key.sort[1 : key.sort.index("#")] or 0)
+        if run.status is JobStatus.SUCCEEDED and segment == run.segment:
+            continue
+        # Under a new key it had another effect.
+        paths = [record.path, *([f"{record.path}:0"] if record.key_round else [])]
+        for path in paths:
+            undone = {
+                record_key(compensation_id(run, segment, round_), 0, RecordKind.STEP, path)
+                for round_ in range(1, run.round + 1)
+            }
+            if not any(one in items and record_of(items[one]).is_settled for one in undone):
+                yield f"the step {path} of run {run.id} is never reversed"
 
 
 def judge_family(before: Jobs, after: Jobs) -> Iterator[str]:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
 
+from hourhand.domain.groups.admission import backfill_of
 from hourhand.domain.jobs.job import Job, JobStatus
-from hourhand.domain.schedules.schedule import JournalEntry, Schedule
+from hourhand.domain.schedules.schedule import Backfill, JournalEntry, Schedule, SkipReason
 
 
 def judge_groups(jobs: Sequence[Job], now: datetime) -> Iterator[str]:
@@ -37,7 +38,7 @@ def judge_journal(schedule: Schedule, jobs: Iterable[Job]) -> Iterator[str]:
     for before, after in pairwise(own):
         if before.last >= after.first:
             yield f"{schedule.id} has two entries for {after.first:%H:%M:%S}"
-    by_time = {job.occurrence: job for job in jobs if job.schedule_id == schedule.id}
+    by_time = {job.occurrence: job for job in jobs if _is_of(job, schedule)}
     for entry in own:
         if entry.reason is None and entry.first not in by_time:
             yield f"{schedule.id} tells of a job for {entry.first:%H:%M:%S}, and there is none"
@@ -54,7 +55,7 @@ def strays_left(schedule: Schedule, jobs: Iterable[Job]) -> Iterator[str]:
     A visit that stands still right before its put makes such a job: its claim refuses it.
     """
     for job in jobs:
-        if job.schedule_id != schedule.id or job.occurrence is None or not job.schedule_revision:
+        if not _is_of(job, schedule) or job.occurrence is None or not job.schedule_revision:
             continue
         reasons = {e.reason for e in own(schedule) if e.reason and _covers(e, job.occurrence)}
         ended = job.history[-1].reason if job.status is JobStatus.CANCELLED else job.status
@@ -105,16 +106,31 @@ def failed_before(job: Job, jobs: Iterable[Job], began: datetime) -> bool:
 
 def is_withdrawn(job: Job, schedule: Schedule | None) -> bool:
     """Whether a schedule wants no more a job of its own that never began."""
-    if job.token > 1 or job.round > 1 or job.schedule_revision is None or job.occurrence is None:
+    if job.token > 1 or job.round > 1 or job.occurrence is None:
         return False
-    if schedule is None or schedule.deleted_at is not None:
+    if schedule is None or schedule.deleted_at is not None or not _is_of(job, schedule):
         return True
+    if job.schedule_revision is None:
+        return False
     if job.schedule_revision == schedule.revision or job.occurrence < schedule.effective_from:
         return False
     made = any(not e.salt and e.reason is None and e.first == job.occurrence for e in own(schedule))
     if schedule.paused_at is not None:
         return not (made and job.occurrence <= schedule.paused_at)
     return not made
+
+
+def is_stopped(
+    job: Job, schedule: Schedule | None, backfills: Iterable[Backfill], began: datetime
+) -> bool:
+    """Whether a job's backfill was paused or cancelled before ``began``, when its worker did."""
+    found = [each for each in backfills if each.id == backfill_of(job)]
+    if not found or schedule is None or found[0].stopped_by(schedule) is None:
+        return False
+    cancelled_at, paused_at = found[0].cancelled_at, found[0].paused_at or schedule.paused_at
+    if cancelled_at is not None and cancelled_at < began:
+        return True
+    return paused_at is not None and paused_at < began and job.attempt <= 1
 
 
 def is_outdated(job: Job, schedule: Schedule) -> bool:
@@ -133,13 +149,21 @@ def own(schedule: Schedule) -> list[JournalEntry]:
 
 def untold(schedule: Schedule, nominals: Iterable[datetime], jobs: Iterable[Job]) -> Iterator[str]:
     """Yield the nominal times that were wanted, and are neither made nor skipped; or never ran."""
-    by_time = {job.occurrence: job for job in jobs if job.schedule_id == schedule.id}
+    by_time = {job.occurrence: job for job in jobs if _is_of(job, schedule)}
     for nominal in nominals:
         told = [entry for entry in own(schedule) if _covers(entry, nominal)]
         if not told:
             yield f"{nominal:%H:%M:%S} is neither made nor skipped"
+        elif told[0].reason is SkipReason.REPLACED:
+            yield f"{nominal:%H:%M:%S} was given up, and each rule has it"
         elif told[0].reason is None and nominal in by_time and by_time[nominal].token == 0:
             yield f"{nominal:%H:%M:%S} was made, and never ran"
+
+
+def _is_of(job: Job, schedule: Schedule) -> bool:
+    """Whether a job is of this incarnation of a schedule."""
+    incarnation = job.schedule_id, job.schedule_incarnation
+    return incarnation == (schedule.id, schedule.incarnation)
 
 
 def _covers(entry: JournalEntry, nominal: datetime) -> bool:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
 from hourhand import NotRetryable, Retry
 from hourhand.domain.durable.records import RecordKind, record_key, record_of
 from hourhand.domain.durable.tokens import CallbackToken
 from hourhand.domain.errors import HourhandError, Unavailable
 from hourhand.domain.jobs.job import Job
-from hourhand.handlers import Suspended
+from hourhand.domain.jobs.waiting import TakenStart
+from hourhand.domain.limits.declarations import Rate
+from hourhand.handlers import Suspended, run_race
 from hourhand.handlers.run_context import RunContext
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_runner import Finished, Pulse
@@ -27,7 +32,7 @@ from proof.explorer.scenario import (
     Scenario,
     scenarios_among,
 )
-from tests.scenarios.steps import after
+from tests.scenarios.steps import after, passed
 from tests.world.durable import durable
 from tests.world.runs import Behaviour
 from tests.world.world import World
@@ -51,12 +56,17 @@ def _delivered(handler: Callable[[RunContext], Any]) -> Callable[[World], object
     return lambda world: world.deliver(_runs(handler)["run"])
 
 
-def signals(name: str = "signaller", signal_id: str = "1") -> Operation:
-    """Return the sending of a signal, which its caller repeats if it was not acknowledged."""
+def _sent(signal_id: str) -> Callable[[World], object]:
+    return lambda world: world.api.signals.send(JOB, "approved", signal_id, "1")
+
+
+def signals(name: str = "signaller", *signal_ids: str) -> Operation:
+    """Return the sending of signals, one after the other, as long as they are acknowledged."""
 
     def act(process: ScriptedProcess) -> object:
         with suppress(HourhandError):
-            process.api.signals.send(JOB, "approved", signal_id, '"yes"')
+            for signal_id in signal_ids or ("1",):
+                process.api.signals.send(JOB, "approved", signal_id, '"yes"')
         return None
 
     return Operation(name=name, act=act)
@@ -93,6 +103,26 @@ def redrives(name: str = "operator") -> Operation:
             return None
 
     return Operation(name=name, act=act)
+
+
+def redrives_with_new_keys(process: ScriptedProcess) -> object:
+    """Redrive the run from its step under a new key, which may come too late."""
+    try:
+        return process.api.run_redrives.redrive_from(JOB, ["a"], actor="operator", new_keys=True)
+    except Unavailable:
+        raise
+    except HourhandError:
+        return None
+
+
+def redrives_fresh(process: ScriptedProcess) -> object:
+    """Redrive the run from the top, which may come too early."""
+    try:
+        return process.api.run_redrives.redrive_fresh(JOB, actor="operator")
+    except Unavailable:
+        raise
+    except HourhandError:
+        return None
 
 
 def _two_steps(ctx: RunContext) -> Any:
@@ -133,6 +163,19 @@ def _fails(ctx: RunContext) -> None:
     raise NotRetryable("no")
 
 
+def _keeps_nothing(ctx: RunContext) -> None:
+    ctx.step("a", lambda: {1}, compensate=lambda _result, _key: None)
+
+
+def _fails_to_reverse(ctx: RunContext) -> None:
+    def refuse(_result: Any, _key: str) -> None:
+        raise NotRetryable("never")
+
+    ctx.step("a", lambda: 1, compensate=lambda _result, _key: None)
+    ctx.step("b", lambda: 2, compensate=refuse)
+    raise NotRetryable("no")
+
+
 def _runs_out_of_time(ctx: RunContext) -> Any:
     """Run a step that hangs at its first try, then one that does not fit into what is left."""
     retry = Retry(max_attempts=2, base_seconds=0, jitter="none")
@@ -150,6 +193,55 @@ def _hangs_at_first(ctx: RunContext) -> int:
     ctx.state.step = replace(running, ends_at_monotonic=ctx.monotonic())
     ctx.step_overran(still_runs=True)
     raise Suspended("the process ends")
+
+
+def _takes_once(job: Job, pulse: Pulse) -> Finished:
+    """Run a handler that takes a start: not another one once the first is recorded."""
+
+    def handler(ctx: RunContext) -> None:
+        run: Any = ctx.run
+
+        def take(*arguments: Any) -> TakenStart:
+            record = run.journal.stored(RecordKind.WAIT, "take-api")
+            if record is not None and record.is_settled and isinstance(pulse, HonestPulse):
+                pulse.script.complaints.append("a start was taken again that is recorded")
+            return pulse.take_start(*arguments)
+
+        ctx.take_start = take
+        ctx.limit("api").take()
+        ctx.step("a", lambda: 1)
+
+    return durable(handler, clock_of(pulse))(job, pulse)
+
+
+class _InTurn:
+    """Carries out what a pool of threads is given, one call after the other."""
+
+    def __init__(self, _threads: int) -> None:
+        pass
+
+    def __enter__(self) -> _InTurn:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def submit(self, call: Callable[..., Any], *args: Any) -> Future[Any]:
+        """Return a future that is done."""
+        done: Future[Any] = Future()
+        done.set_result(call(*args))
+        return done
+
+
+def _races(ctx: RunContext) -> None:
+    """Let a signal and a step race. The explorer chooses all calls, so the branches take turns."""
+    with patch.multiple(run_race, ThreadPoolExecutor=_InTurn, as_completed=list):
+        won = ctx.gather(
+            lambda branch: branch.wait_for("approved"),
+            lambda branch: branch.step("pay", lambda: "paid"),
+            mode="any",
+        )
+    ctx.step(f"way-{won}", int)
 
 
 INVOCATION = Scenario(
@@ -196,11 +288,19 @@ SLEEP = replace(
     handlers=_runs(_sleeps),
 )
 
+TAKE = replace(
+    INVOCATION_ZOMBIE,
+    name="take",
+    about="two owners of a run that takes a start of a rate, one of which was paused",
+    declared=(Rate(6, per=60, burst=1, name="api", on="take"),),
+    handlers={"run": _takes_once},
+)
+
 SIGNAL_BEFORE = replace(
     INVOCATION,
     name="signal-before",
     about="a run whose signal is there when it waits for it",
-    arrange=after(submitted(), lambda world: world.api.signals.send(JOB, "approved", "1", "1")),
+    arrange=after(submitted(), _sent("1")),
     handlers=_runs(_waits),
 )
 
@@ -211,6 +311,18 @@ SIGNAL_WHILE = replace(
     operations=(signals(),),
     deliveries=2,
     handlers=_runs(_waits),
+)
+
+SIGNAL_ORDER = replace(
+    SIGNAL_WHILE,
+    name="signal-order",
+    about="three signals of one sender, by two API instances whose clocks and ids disagree",
+    arrange=after(submitted(), passed(1), _sent("c:1")),
+    operations=(signals("signaller", "b:2", "a:3"),),
+    skews={"signaller": timedelta(milliseconds=-200)},
+    handlers=_runs(_waits_twice),
+    deliveries=2,
+    limits=QUIET,
 )
 
 SIGNAL_AFTER = replace(
@@ -232,11 +344,18 @@ CALLBACK_TWICE = replace(
     handlers=_runs(_calls_back),
 )
 
+RACE = replace(
+    SIGNAL_WHILE,
+    name="race",
+    about="a race of a branch that waits for a signal and one whose worker may die",
+    handlers=_runs(_races),
+)
+
 RESTART_SIGNAL = replace(
     INVOCATION,
     name="restart-signal",
     about="a run that restarts after a signal, and takes the next one",
-    arrange=after(submitted(), lambda world: world.api.signals.send(JOB, "approved", "1", "1")),
+    arrange=after(submitted(), _sent("1")),
     deliveries=2,
     handlers=_runs(_restarts),
 )
@@ -255,6 +374,35 @@ COMPENSATION_REDRIVE = replace(
     about="a redrive of a run that fails, as its reversal begins",
     operations=(redrives(),),
     deliveries=1,
+)
+
+COMPENSATION_UNKEPT = replace(
+    COMPENSATION,
+    name="compensation-unkept",
+    about="a run that fails as the result of its step cannot be kept, and the reversal of that",
+    handlers=_runs(_keeps_nothing),
+)
+
+COMPENSATION_FAILS = replace(
+    COMPENSATION,
+    name="compensation-fails",
+    about="a run that fails after two steps, the newer of which cannot be reversed",
+    handlers=_runs(_fails_to_reverse),
+)
+
+COMPENSATION_NEW_KEYS = replace(
+    COMPENSATION,
+    name="compensation-new-keys",
+    about="a redrive under new keys of a run that failed, and the reversal of both effects",
+    arrange=after(submitted(), _delivered(_fails)),
+    operations=(Operation(name="operator", act=redrives_with_new_keys),),
+)
+
+COMPENSATION_FRESH = replace(
+    COMPENSATION_NEW_KEYS,
+    name="compensation-fresh",
+    about="a redrive from the top of a run that failed, and the compensations of both segments",
+    operations=(Operation(name="operator", act=redrives_fresh),),
 )
 
 RUN_CANCEL = replace(

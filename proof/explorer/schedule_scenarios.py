@@ -7,10 +7,20 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from hourhand.api.requests import ScheduleInput
+from hourhand.api.requests.schedule_operations import BackfillInput
+from hourhand.api.requests.schedules import ScheduleInput
+from hourhand.domain.schedules.backfills import BackfillChange
 from hourhand.memory import START
 from proof.explorer.process import CALLER, ScriptedProcess
-from proof.explorer.scenario import CRASH, SECOND, Limits, Operation, Scenario, scenarios_among
+from proof.explorer.scenario import (
+    CRASH,
+    QUIET,
+    SECOND,
+    Limits,
+    Operation,
+    Scenario,
+    scenarios_among,
+)
 from tests.scenarios.occurrences import due, replaced, scheduled
 from tests.scenarios.steps import after, delivered, passed
 from tests.world.occurrences import let_failures_pause
@@ -151,6 +161,27 @@ ADOPTED = replace(
     nominals=(_at(10),),
 )
 
+EDITED = replace(
+    PAUSED,
+    name="edited",
+    about="a schedule that missed a time is visited, and edited: both rules have the time",
+    arrange=after(daily("10,11 9 * * *", overlap="allow"), passed(400)),
+    operations=(_replaces("11 9 * * *"), _visits("visitor")),
+    ticks=0,
+    deliveries=1,
+    nominals=(_at(11),),
+)
+
+RECREATED = replace(
+    DELETED,
+    name="recreated",
+    about="a schedule that is deleted and put again, while workers have its triggered job",
+    arrange=after(daily("10 9 * * *"), lambda world: world.trigger(SCHEDULE)),
+    operations=(_deletes(), replace(_replaces("10 9 * * *"), after=("deleter",))),
+    ticks=0,
+    deliveries=1,
+)
+
 OVERLAPS = tuple(
     Scenario(
         name=f"overlap-{policy.replace('_', '-')}",
@@ -162,6 +193,25 @@ OVERLAPS = tuple(
         limits=CRASH,
     )
     for policy in ("skip", "buffer_all", "cancel_other")
+)
+
+OVERLAP_ORDER = Scenario(
+    name="overlap-order",
+    about="three occurrences for one place, of which any two come first, and start oldest first",
+    arrange=after(scheduled, *(due(number, "buffer_all") for number in range(3))),
+    # With the third one: more than 600,000 states.
+    deliveries=2,
+    has_groups=True,
+    limits=QUIET,
+)
+
+OVERLAP_ORDER_OF_TWO = replace(
+    OVERLAP_ORDER,
+    name="overlap-order-two",
+    about="two occurrences for two places that start oldest first, and two workers",
+    arrange=after(scheduled, *(due(number, "buffer_all", max_running=2) for number in range(2))),
+    deliveries=3,
+    most_slots=2,
 )
 
 OVERLAP_WAITING = Scenario(
@@ -200,12 +250,61 @@ FAILURES_SEEN = replace(
     limits=Limits(crashes=1, expiries=1),
 )
 
+LATE = Scenario(
+    name="late-run",
+    about="a run that must start within 30 seconds, and workers that read it before and after",
+    arrange=after(scheduled, due(0, "buffer_all", expires_at=START + 30 * SECOND)),
+    deliveries=2,
+    has_groups=True,
+    instants=(29 * SECOND, 30 * SECOND),
+    limits=Limits(crashes=1, expiries=1),
+)
+
 WITHDRAWN = Scenario(
     name="withdrawn",
     about="an occurrence of a schedule that was replaced since: its job is withdrawn, not run",
     arrange=after(scheduled, due(0), replaced),
     deliveries=2,
     limits=Limits(crashes=1, expiries=1, duplicates=1),
+)
+
+
+def _backfilled(world: World) -> None:
+    """Let there be a backfill of two times, of which one job is made at a time."""
+    world.put_schedule(SCHEDULE, expression="0 6,7 * * *")
+    span = {"from": "2026-01-05T06:00:00Z", "to": "2026-01-05T07:00:00Z"}
+    request = BackfillInput.parse({**span, "overlap": "allow", "max_active": 1})
+    world.api.backfills.start(SCHEDULE, request, actor=CALLER)
+    # What is changed then is changed before a worker looks.
+    world.advance(1)
+
+
+def _changes(change: BackfillChange) -> Operation:
+    def act(process: ScriptedProcess) -> object:
+        return process.api.backfills.change(SCHEDULE, 1, change, None, CALLER)
+
+    return Operation(name="changer", act=act)
+
+
+BACKFILL_CANCELLED = Scenario(
+    name="backfill-cancelled",
+    about="a backfill that is cancelled while its job waits for a worker",
+    arrange=_backfilled,
+    operations=(_changes(BackfillChange.CANCEL),),
+    deliveries=1,
+    instants=(5 * SECOND,),
+    settle_ticks=20,
+    limits=Limits(crashes=1, expiries=1),
+)
+
+BACKFILL_PAUSED = replace(
+    BACKFILL_CANCELLED,
+    name="backfill-paused",
+    about="a backfill that is paused while its job is claimed, and its next one made",
+    operations=(_changes(BackfillChange.PAUSE),),
+    ticks=1,
+    instants=(),
+    limits=CRASH,
 )
 
 SCHEDULED = scenarios_among(vars())

@@ -18,6 +18,7 @@ from hourhand.domain.ticks.clock_skew import TimeSample
 from hourhand.domain.times import floor_ms
 from hourhand.memory import START
 from hourhand.ports.job_store import Applied
+from tests.world.runs import HandlerKilled
 
 MILLISECOND = timedelta(milliseconds=1)
 
@@ -40,7 +41,7 @@ class Answer:
     error: Exception | None = None
 
 
-class Pending(BaseException):
+class Pending(HandlerKilled):
     """The operation asked for an answer that there is not yet. No code of it may catch this."""
 
 

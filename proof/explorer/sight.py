@@ -19,10 +19,11 @@ from proof.explorer.effects import (
 )
 from proof.explorer.histories import History
 from proof.explorer.rules import Run, judge_start, letters_owed, out_of_sight
-from proof.explorer.rules_of_limits import judge_order, judge_runs
+from proof.explorer.rules_of_limits import judge_groups, judge_order, judge_runs
 from proof.explorer.rules_of_records import keys_and_jobs
 from proof.explorer.rules_of_schedules import (
     failed_before,
+    is_stopped,
     is_withdrawn,
     judge_journal,
     pauses_owed,
@@ -77,6 +78,9 @@ class Sight:
         if self._ground.scenario.has_limits:
             items = self._ground.value(state, SIDE_ITEMS)[0]
             for told in judge_runs(jobs, items, self._ground.scenario.declared):
+                yield "", told
+        if self._ground.scenario.has_groups:
+            for told in judge_groups(jobs, true_time(state.now_ms)):
                 yield "", told
         yield from keys_and_jobs(jobs, self._ground.value(state, KEYS)[0])
         schedules = self._ground.value(state, SCHEDULES)[0]
@@ -150,13 +154,16 @@ class Sight:
             if not any(r.job_id == job.id and not r.is_done for r in records.values()):
                 yield f"job {job.id}: a handler started whose idempotency key is not its own"
         if job.schedule_id is not None:
-            schedule = ground.value(state, SCHEDULES)[0].get(job.schedule_id)
+            schedules = ground.value(state, SCHEDULES)
+            schedule = schedules[0].get(job.schedule_id)
             began = _began(history)
             # Who asks at the moment of a change may hear of what was before.
             is_first = state.parts[SCHEDULES] == ground.effects.first[SCHEDULES]
             has_stood = is_first or (schedule is not None and schedule.updated_at < began)
             if has_stood and is_withdrawn(job, schedule):
                 yield f"job {job.id}: a handler started for a time that its schedule took back"
+            if is_stopped(job, schedule, schedules[3].values(), began):
+                yield f"job {job.id}: a handler started of a backfill that is paused or cancelled"
             if failed_before(job, by_id.values(), began):
                 yield f"job {job.id}: a handler started after the failure of the one before"
 

@@ -7,11 +7,11 @@ from datetime import timedelta
 
 from hourhand.domain.ticks.timings import Timings
 from hourhand.memory import START
-from hourhand.testing import make_job
 from proof.explorer import schedule_scenarios
 from proof.explorer.operations import JOB, submits, submitted
 from proof.explorer.scenario import QUIET, SECOND, TIMINGS, Limits, Scenario, scenarios_among
 from tests.scenarios.steps import FAR, after, delivered, passed, purged, ticked
+from tests.world.factories import make_job
 from tests.world.runs import fail, kill_process, succeed
 from tests.world.world import World
 

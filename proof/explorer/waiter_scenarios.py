@@ -12,11 +12,11 @@ from hourhand.domain.jobs.job import Job
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Delivery
-from hourhand.testing import Faults
 from proof.explorer.operations import operates
 from proof.explorer.scenario import CRASH, QUIET, Scenario, scenarios_among
 from proof.explorer.slot_scenarios import ONE, under
 from tests.scenarios.steps import after
+from tests.world.faults import Faults
 from tests.world.runs import succeed
 from tests.world.world import World
 

@@ -16,7 +16,7 @@ from proof.mutants.trial import Outcome
 SAMPLE = [
     "mark before send",
     "complete without token",
-    "the watermark passes an open bucket",
+    "one look is enough",
     "the entry goes before the letter",
     "a slot is freed whoever holds it",
 ]

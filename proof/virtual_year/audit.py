@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.domain.schedules.schedule import JournalEntry, Schedule
+from hourhand.domain.schedules.schedule import JournalEntry, Schedule, incarnation_key
 from hourhand.memory import MemoryScheduleStore
 from proof.virtual_year.books import Books, JobAccount, Life
 from proof.virtual_year.in_force import Nominal, Pause, Span, pauses_of, spans_of
@@ -78,7 +78,9 @@ class Audit:
             for nominal in _between(nominals, times, piece.first, piece.last):
                 if piece.reason in nominal.reasons or not (piece.reason or nominal.reasons):
                     nominal.decided_at = piece.at
-        self._require_each_once(schedule_id, final, nominals)
+                    in_force = [span for span in spans if span.start <= piece.at]
+                    nominal.decided_in = in_force[-1] if in_force else None
+        self._require_each_once(schedule_id, final, nominals, spans)
         self._require_fitting(schedule_id, nominals, list(pauses_of(life)))
         self._require_jobs(schedule_id, nominals, accounts, life)
 
@@ -86,7 +88,12 @@ class Audit:
 
     def journal(self, schedule_id: str, final: Schedule) -> Iterator[JournalEntry]:
         """Every entry once, oldest first: a page may tell of what the ring holds still."""
-        pages = self.schedules.read_journal(schedule_id, before=None, limit=MAX_PAGES)
+        keys = [incarnation_key(schedule_id, n) for n in range(final.incarnation, -1, -1)]
+        pages = [
+            page
+            for key in keys
+            for page in self.schedules.read_journal(key, before=None, limit=MAX_PAGES)
+        ]
         told = [e for page in reversed(pages) if not page.tag for e in page.entries]
         forgotten = self.books.lives[schedule_id].forgotten
         yield from dict.fromkeys([*told, *forgotten, *final.journal])
@@ -102,13 +109,20 @@ class Audit:
                 nominal.reasons.append(entry.reason)
 
     def _require_each_once(
-        self, schedule_id: str, final: Schedule, nominals: list[Nominal]
+        self, schedule_id: str, final: Schedule, nominals: list[Nominal], spans: list[Span]
     ) -> None:
-        made: Counter[Span] = Counter()
+        left = {
+            span: span.definition.max_occurrences
+            for span in spans
+            if span.definition.max_occurrences is not None
+        }
         for nominal in nominals:
-            most = nominal.span.definition.max_occurrences
-            is_used_up = most is not None and made[nominal.span] >= most
-            made[nominal.span] += nominal.jobs
+            # What nobody decided, a later definition may have passed over that is used up.
+            later = (span for span in spans if span.start >= nominal.span.start)
+            ruling = [nominal.ruling] if nominal.told else later
+            is_used_up = any(left.get(span, 1) <= 0 for span in ruling)
+            if nominal.ruling in left:
+                left[nominal.ruling] -= nominal.jobs
             excuse = None if nominal.told else self._excuse(nominal, final, is_used_up=is_used_up)
             if excuse is not None:
                 self.counts[excuse] += 1

@@ -70,7 +70,8 @@ class Piece:
 class Life:
     """The records of one schedule, in order: those that opened a revision, and the newest of all.
 
-    ``forgotten``: the journal of a record that TTL deleted, a month after the schedule was.
+    ``forgotten``: the journals of records that TTL deleted, a month after the schedule was, and of
+    incarnations before the last.
     """
 
     states: list[tuple[datetime, Schedule]] = field(default_factory=list)
@@ -78,6 +79,11 @@ class Life:
     forgotten: list[JournalEntry] = field(default_factory=list)
     pieces: list[Piece] = field(default_factory=list)
     hand_made: set[datetime] = field(default_factory=set)
+
+
+def id_of(key: str) -> str:
+    """Return the id of the schedule that a key names; see `Schedule.key`."""
+    return key.partition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -137,7 +143,8 @@ class Books:
     def note_schedule(self, before: Schedule | None, after: Schedule) -> None:
         now = self.clock.now()
         life = self.lives[after.id]
-        if before is None and life.newest is not None:
+        is_same = before is not None and before.incarnation == after.incarnation
+        if not is_same and life.newest is not None:
             life.forgotten += life.newest.journal
         life.newest = after
         self.next_visits.pop(after.id, None)
@@ -145,7 +152,7 @@ class Books:
             self.next_visits[after.id] = after.next_at
         if before is None or before.revision != after.revision:
             life.states.append((now, after))
-        known = before.journal if before is not None else ()
+        known = before.journal if before is not None and is_same else ()
         for entry in after.journal:
             if entry.salt:
                 life.hand_made.add(entry.first)
@@ -157,7 +164,7 @@ class Books:
         if page.tag:
             return
         known = current.journal if current is not None else ()
-        life, now = self.lives[schedule_id], self.clock.now()
+        life, now = self.lives[id_of(schedule_id)], self.clock.now()
         life.pieces += [
             _piece(now, e, known) for e in page.entries if not e.salt and e not in known
         ]
@@ -175,7 +182,7 @@ class Books:
             return
         self.accounts[job.id] = JobAccount(
             job_id=job.id,
-            schedule_id=job.schedule_id,
+            schedule_id=id_of(job.schedule_id),
             nominal=job.occurrence,
             by_hand=job.schedule_revision is None,
             put_at=self.clock.now(),
@@ -231,7 +238,7 @@ class BookedScheduleStore(MemoryScheduleStore):
         self._books.definitions[schedule_id, name] = definition
 
     def put_journal_page(self, schedule_id: str, page: JournalPage) -> None:
-        self._books.note_page(self.get(schedule_id), schedule_id, page)
+        self._books.note_page(self.get(id_of(schedule_id)), schedule_id, page)
         super().put_journal_page(schedule_id, page)
 
     def put_calendar(self, calendar: Calendar, *, previous: int | None) -> bool:

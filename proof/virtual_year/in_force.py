@@ -39,6 +39,12 @@ class Nominal:
     jobs: int = 0
     reasons: list[str] = field(default_factory=list)
     decided_at: datetime | None = None
+    decided_in: Span | None = None
+
+    @property
+    def ruling(self) -> Span:
+        """The definition that decides about it: the one in force then."""
+        return self.decided_in or self.span
 
     @property
     def is_excluded(self) -> bool:
@@ -56,6 +62,7 @@ def spans_of(books: Books, schedule_id: str, closed_at: datetime) -> Iterator[Sp
     before: Schedule | None = None
     opened: Schedule | None = None
     anchor: datetime | None = None
+    implied: datetime | None = None
     for _, state in books.lives[schedule_id].states:
         is_new = before is None or before.deleted_at is not None
         is_same = before is not None and before.definition == state.definition
@@ -67,17 +74,20 @@ def spans_of(books: Books, schedule_id: str, closed_at: datetime) -> Iterator[Sp
         opened = state if state.deleted_at is None else None
         if opened is not None:
             beat = books.wishes[schedule_id, state.definition].beat
-            anchor = _anchor(beat, opened, None if is_new else anchor)
+            is_given = beat.anchor is not None or beat.start is not None
+            kept = None if is_new else implied
+            implied = None if is_given or not beat.rates else kept or opened.updated_at
+            anchor = _anchor(beat, implied)
     if opened is not None:
         yield _span(books, opened, anchor, closed_at)
 
 
-def _anchor(beat: Beat, state: Schedule, before: datetime | None) -> datetime | None:
-    """A rate keeps its beat; a new one starts with its start, or in the second of its put."""
+def _anchor(beat: Beat, implied: datetime | None) -> datetime | None:
+    """A rate counts from what was given, else from the second of the first put without."""
     if not beat.rates:
         return beat.anchor
-    anchor = beat.anchor or before or beat.start or state.updated_at
-    return anchor.replace(microsecond=0)
+    anchor = beat.anchor or beat.start or implied
+    return anchor and anchor.replace(microsecond=0)
 
 
 def _span(books: Books, state: Schedule, anchor: datetime | None, end: datetime) -> Span:

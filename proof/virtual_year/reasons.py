@@ -37,7 +37,8 @@ class Reasons:
             return "no write decided it"
         match reason:
             case "excluded":
-                return None if self.may_be_excluded(nominal, wanted=True) else "it was not"
+                may_be = _was_cut_off(nominal) or self.may_be_excluded(nominal, wanted=True)
+                return None if may_be else "it was not"
             case "window":
                 return None if _is_too_old(nominal) else "it was within the window"
             case "replaced" | "deleted":
@@ -45,11 +46,10 @@ class Reasons:
                 return None if _was_cut_off(nominal) else "its definition was in force"
             case "paused" | "misfire":
                 # What fell into a pause longer than the window was given up without the policy.
-                is_given_up = reason == "paused" and _is_too_old(nominal)
+                # And what fell into one and only an edited rule had is not "replaced".
+                is_given_up = reason == "paused" and (_is_too_old(nominal) or _was_cut_off(nominal))
                 return _misfit_of_missed(reason, nominal, pauses) or (
-                    None
-                    if _was_cut_off(nominal) or is_given_up
-                    else _misfit_of_policy(index, nominals)
+                    None if is_given_up else _misfit_of_policy(index, nominals)
                 )
         return "it is no reason of a journal"
 
@@ -72,12 +72,12 @@ class Reasons:
 
 
 def _is_too_old(nominal: Nominal) -> bool:
-    window = timedelta(seconds=nominal.span.definition.misfire.window_seconds)
+    window = timedelta(seconds=nominal.ruling.definition.misfire.window_seconds)
     return nominal.decided_at is not None and nominal.at < nominal.decided_at - window
 
 
 def _was_cut_off(nominal: Nominal) -> bool:
-    """Whether it was decided as its definition ended."""
+    """Whether it was decided when its definition had ended."""
     return nominal.decided_at is not None and nominal.decided_at >= nominal.span.end
 
 
@@ -97,12 +97,13 @@ def _misfit_of_policy(index: int, nominals: Sequence[Nominal]) -> str | None:
     """Whether the policy skips it: for a later missed one, for an earlier one, or always."""
     nominal = nominals[index]
     assert nominal.decided_at is not None
-    match nominal.span.definition.misfire.policy.value:
+    match nominal.ruling.definition.misfire.policy.value:
         case "all":
             return "nothing is skipped under the policy all"
         case "latest":
-            later = next((n for n in nominals[index + 1 :] if not n.is_excluded), None)
-            if later is None or later.span is not nominal.span or later.at > nominal.decided_at:
+            untaken = (["excluded"], ["replaced"])
+            later = next((n for n in nominals[index + 1 :] if n.reasons not in untaken), None)
+            if later is None or later.ruling is not nominal.ruling or later.at > nominal.decided_at:
                 return "there was no later one"
         case "earliest":
             if not any(n.jobs for n in nominals[max(0, index - MAX_NEIGHBOURS) : index]):

@@ -36,7 +36,7 @@ def test_each_nominal_time_is_exactly_once_a_job_or_a_reason(seed: int) -> None:
     happened = {
         *("nominal times", "jobs SUCCEEDED", "jobs withdrawn", "meetings"),
         *("reason: excluded", "reason: misfire", "reason: paused", "reason: replaced"),
-        *("reason: window", "skipped at the claim: overlap", "skipped at the claim: buffer full"),
+        *("reason: window", "skipped at the claim: overlap"),
         *("deaths: ticks", "deaths: api", "deaths: deliveries"),
     }
     assert not [name for name in happened if not verdict.counts[name]], verdict.counts

@@ -6,7 +6,8 @@ import random
 from collections.abc import Callable
 from functools import partial
 
-from hourhand.testing import Crash, Faults, When
+from hourhand.testing import Crash
+from tests.world.faults import Faults, When
 
 AT_TICK = (
     *("schedules.write", "schedules.write", "schedules.write", "jobs.put", "jobs.put"),

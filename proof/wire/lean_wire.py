@@ -64,8 +64,20 @@ class _WatchedLean(LeanClient):
     def send_message_batch(self, **arguments: Any) -> Any:
         return self._ask("send_message_batch", arguments)
 
-    def many(self, operation: str, asked: Sequence[Mapping[str, Any]]) -> list[Any | Failure]:
-        return Bulk(cast("Any", SimpleNamespace(**self._methods()))).each(operation, asked)
+    def many(
+        self,
+        operation: str,
+        asked: Sequence[Mapping[str, Any]],
+        attempts: int | None = None,
+        on_answer: Callable[[int], object] = int,
+    ) -> list[Any | Failure]:
+        bulk = Bulk(cast("Any", SimpleNamespace(**self._methods())))
+        usual = self._lean._attempts
+        self._lean._attempts = attempts or usual
+        try:
+            return bulk.each(operation, asked, None, on_answer)
+        finally:
+            self._lean._attempts = usual
 
     def flight(self) -> Flight:
         return cast("Flight", _OneByOne(self._wire.timeline))
@@ -78,9 +90,10 @@ class _WatchedLean(LeanClient):
         on_answer: Callable[[Any | Failure], None],
         *,
         wait_seconds: float = 0.0,
+        attempts: int | None = None,
     ) -> None:
         def call() -> None:
-            (answer,) = self.many(operation, [arguments])
+            (answer,) = self.many(operation, [arguments], attempts)
             on_answer(answer)
 
         cast("Any", flight).call(call, wait_seconds)

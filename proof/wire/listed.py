@@ -58,6 +58,7 @@ _OPERATIONS: dict[str, dict[tuple[str, str], tuple[str, ...]]] = {
         ("cloudwatch", "GetMetricData"): ("metrics",),
         ("dynamodb", "BatchExecuteStatement"): ("jobs",),
         ("dynamodb", "BatchGetItem"): (
+            "control",
             "jobs",
             "schedules",
         ),

@@ -19,14 +19,15 @@ from proof.wire.faults import INJECTED
 class PartialFault:
     """Members of a batch are refused: the first, or ``all`` of them.
 
-    ``is_applied``: though they were done. ``most``: how many calls it lasts for at most, as many
-    as a read of a batch is tried.
+    ``leaves``: how many of all are not refused. ``is_applied``: though they were done. ``most``:
+    how many calls it lasts for at most, as many as a read of a batch is tried.
     """
 
     name: str
     told: str
     operations: frozenset[str]
     takes_all: bool = False
+    leaves: int = 0
     is_applied: bool = False
     most: int = MAX_BATCH_TRIES
 
@@ -53,8 +54,15 @@ ONE_DOUBTED = PartialFault(
     operations=_SENDS | _DELETES | _MARKS,
     is_applied=True,
 )
+SHARD_FULL = PartialFault(
+    name="shard-full",
+    told="all members but one refused, as by a shard without capacity",
+    operations=_MARKS,
+    takes_all=True,
+    leaves=1,
+)
 
-PARTIAL_FAULTS = (ONE_REFUSED, ALL_REFUSED, ONE_DOUBTED)
+PARTIAL_FAULTS = (ONE_REFUSED, ALL_REFUSED, ONE_DOUBTED, SHARD_FULL)
 
 _LISTS = {
     "SendMessageBatch": "Entries",
@@ -88,7 +96,7 @@ def take_out(fault: PartialFault, operation: str, params: dict[str, Any]) -> Tak
         return Taken({table: {**asked, "Keys": keys[:count]}}, count, is_whole, len(keys) - count)
     name = _LISTS[operation]
     members = list(params[name])
-    count = len(members) if fault.takes_all else 1
+    count = max(len(members) - fault.leaves, 1) if fault.takes_all else 1
     is_whole = count == len(members) and not fault.is_applied
     if not is_whole and not fault.is_applied:
         params[name] = members[count:]

@@ -15,10 +15,10 @@ from hourhand.domain.jobs.job import EventKind, JobStatus, OnLost
 from hourhand.domain.schedules.journal import RING_ENTRIES
 from hourhand.domain.schedules.schedule import JournalEntry
 from hourhand.ports.schedule_store import JournalPage
-from hourhand.testing import make_event
 from proof.wire.handlers import ledger
 from proof.wire.run_scenes import a_batch, a_graph, children, children_in_batches
 from proof.wire.stage import ITEM_BYTES, OBJECT_BYTES, Scene, Stage
+from tests.world.factories import make_event
 
 OLD_PAGES = 4
 OFTEN = {"expression": "*/2 * * * *", "handler": "wire-greet", "payload": "x" * 300}
@@ -168,6 +168,21 @@ def callers(stage: Stage) -> None:
     caller = f"arn:aws:iam::111122223333:user/number-{stage.number}"
     world.api("POST", f"/v1/jobs/{job_id}/cancel", {}, caller=caller)
     world.api("GET", f"/v1/jobs/{job_id}/events", by=world.function("api"))
+
+
+def quotas(stage: Stage) -> None:
+    """A tick counts the live jobs of a caller whom the scheduler does not know yet."""
+    world, caller = stage.world, f"arn:aws:iam::111122223333:user/bounded-{stage.number}"
+    quota = f"/v1/quotas/caller/{caller}"
+    world.api("PUT", quota, {"live": 1_000, "accepted_per_minute": 1_000})
+    # Until then the API goes by what it read.
+    world.advance(40)
+    job = world.api("POST", "/v1/jobs", {"handler": "wire-greet"}, caller=caller)
+    stage.ends[job["id"]] = "SUCCEEDED"
+    world.minute()
+    world.api("DELETE", quota)
+    world.advance(40)
+    world.settle()
 
 
 def questions(stage: Stage) -> None:
@@ -399,6 +414,7 @@ SCENES = (
     Scene("operations", operations),
     Scene("many at once", many_at_once),
     Scene("callers", callers),
+    Scene("quotas", quotas),
     Scene("questions", questions),
     Scene("later", later),
     Scene("lost and owed", lost_and_owed),

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from hourhand.testing import make_job
 from proof.wire.world import World
+from tests.world.factories import make_job
 
 ITEM_BYTES = 2_000
 OBJECT_BYTES = 300_000

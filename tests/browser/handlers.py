@@ -102,6 +102,13 @@ def approve_order(ctx: RunContext, payload: Any) -> Any:
     return approval
 
 
+@job("import-rows", durable=True)
+def import_rows(ctx: RunContext, payload: Any) -> None:
+    """Take a step for each row."""
+    for row in range(payload):
+        ctx.step(f"row-{row}", int, row)
+
+
 def _ship(payload: Any) -> str:
     if payload.get("breaks"):
         raise ConnectionError("There is no courier.")

@@ -20,7 +20,7 @@ NOTE = "the bank is closed"
 
 DIALOGS = {
     "pause": ("schedule", "Pause …", "Note"),
-    "run a schedule": ("schedule", "Run now …", "Note"),
+    "run a schedule": ("schedule", "Run now …", "Payload"),
     "backfill": ("schedule", "Backfill …", "From (your time)"),
     "delete a schedule": ("schedule", "Delete …", "Back"),
     "resume": ("paused schedule", "Resume …", "Note"),

@@ -97,6 +97,7 @@ def test_a_run_is_redriven_from_a_step_after_a_preview(page: Page, cloud: Cloud)
     dialog = page.get_by_role("dialog", name="Redrive the run from ship?")
     dialog.get_by_text("1 call will run again").wait_for()
     dialog.get_by_text("3 calls keep their results").wait_for()
+    dialog.get_by_label("New step keys: steps have their effect again").check()
     began = next(s["started_at"] for s in calls_of(cloud, job_id) if s["path"] == "ship")
     dialog.get_by_role("button", name="Redrive 1 call").click()
     dialog.wait_for(state="detached")
@@ -112,6 +113,21 @@ def test_a_run_is_redriven_from_a_step_after_a_preview(page: Page, cloud: Cloud)
 def calls_of(cloud: Cloud, job_id: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = cloud.ask("GET", f"/jobs/{job_id}/steps")["steps"]
     return found
+
+
+def test_a_long_journal_opens_at_its_newest_steps(page: Page, cloud: Cloud) -> None:
+    job_id = cloud.submit("import-rows", 205)
+    cloud.reach(job_id, "SUCCEEDED")
+    page.goto(f"/console/jobs/{job_id}")
+    paths = page.get_by_role("region", name="Steps").locator(".run-call bdi")
+    page.get_by_text("row-204", exact=True).wait_for()
+    assert paths.all_inner_texts() == [f"row-{row}" for row in range(105, 205)]
+    page.get_by_role("button", name="Show 100 earlier steps").click()
+    page.get_by_text("row-5", exact=True).wait_for()
+    page.get_by_role("button", name="Show 100 earlier steps").click()
+    page.get_by_text("row-0", exact=True).wait_for()
+    assert paths.all_inner_texts() == [f"row-{row}" for row in range(205)]
+    assert page.get_by_role("button", name="Show 100 earlier steps").count() == 0
 
 
 def test_the_page_of_another_job_has_no_steps(page: Page, cloud: Cloud) -> None:

@@ -98,6 +98,7 @@ def show(page: Page, path: str) -> None:
     page.locator(".skeleton").first.wait_for(state="detached")
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("context_options", SCHEMES)
 def test_axe_finds_nothing_on_any_view_and_every_text_stands_out(
     page: Page, views: dict[str, str]

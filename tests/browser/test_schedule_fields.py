@@ -22,6 +22,7 @@ EVERYTHING: dict[str, Any] = {
     "end_at": "2028-01-01T00:00:00.000Z",
     "anchor": "2027-01-01T00:30:00.000Z",
     "max_occurrences": 500,
+    "expires_after_seconds": 900,
     "exclude": ["2027-12-25", {"from": "2027-12-28", "to": "2027-12-31"}, "* * 24 12 *", "off"],
     "jitter_seconds": 2.5,
     "dst_gap": "shift",
@@ -98,8 +99,9 @@ TEXTS = {
     # In the browser's zone, which is Berlin's.
     "Starts at (your time)": "2027-01-01T01:00:00",
     "Ends at (your time)": "2028-01-01T01:00:00",
-    "Rate anchor (your time)": "2027-01-01T01:30:00",
+    "Anchor (your time)": "2027-01-01T01:30:00",
     "Maximum occurrences": "500",
+    "Start within (s)": "900",
     "Excluded times": "2027-12-25\n2027-12-28 .. 2027-12-31\n\n* * 24 12 *\noff\n",
     "Jitter (s)": "2.5",
     "Misfire window (s)": "7200",

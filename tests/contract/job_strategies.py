@@ -31,13 +31,13 @@ from hourhand.domain.jobs.job import (
     Priority,
     Progress,
 )
-from hourhand.domain.jobs.parents import CHUNK, ParentLink, midnight_after
+from hourhand.domain.jobs.parents import CHUNK, MAX_LEVELS, ParentLink, midnight_after
 from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
 from hourhand.domain.jobs.waiting import ChosenLimit, Reservation, ReservedStart, WaitKind, WaitsFor
 from hourhand.domain.limits.declarations import SHARED_NAME
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.memory import START
-from hourhand.testing import make_content
+from tests.world.factories import make_content
 
 _BASE_MS = to_ms(START)
 _ID_LETTERS = string.ascii_letters + string.digits + "-_"
@@ -131,6 +131,7 @@ parents = st.builds(
     chunk=st.integers(1, CHUNK),
     is_abandoned=st.booleans(),
     reads_results=st.booleans(),
+    level=st.integers(1, MAX_LEVELS),
     kept_until=times.map(midnight_after),
 )
 
@@ -187,6 +188,7 @@ def jobs(draw: st.DrawFn) -> Job:
             history_dropped=counts,
             schedule_id=maybe(words),
             schedule_revision=maybe(counts),
+            schedule_incarnation=counts,
             occurrence=maybe(times),
             previous_occurrence=maybe(times),
             interval_start=maybe(times),
@@ -207,6 +209,7 @@ def jobs(draw: st.DrawFn) -> Job:
             reset=maybe(st.text("abc0", min_size=1, max_size=12)),
             compensated_round=maybe(st.integers(1, 99)),
             wake_flag=maybe(st.just(True)),
+            signals=st.integers(0, 10**6),
             reserved_starts=st.lists(
                 st.builds(ReservedStart, words.filter(lambda w: "." not in w), times, st.booleans())
             ).map(tuple),

@@ -23,9 +23,9 @@ from hourhand.domain.jobs.job import (
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.domain.jobs.waiting import WaitKind, WaitsFor
-from hourhand.testing import make_content, make_event, make_job
 from tests.contract import move_makers as make
 from tests.contract.move_makers import LEASE, MARGIN, SECOND, WAIT, Build
+from tests.world.factories import make_content, make_event, make_job
 
 Changes = Mapping[str, Any]
 DAY = timedelta(days=1)
@@ -238,6 +238,7 @@ CASES = (
             breaks={
                 "generation": NEXT_GENERATION,
                 "waits_as_read": stored(waits_for=WaitsFor(WaitKind.SIGNAL, name="other")),
+                "signals_as_read": stored(signals=1),
             },
         )
         for status in (JobStatus.PENDING, JobStatus.ENQUEUED)
@@ -246,8 +247,20 @@ CASES = (
         name="flag",
         function=transitions.flag,
         status=JobStatus.RUNNING,
-        build=lambda job, now: transitions.flag(job),
-        breaks=OWNED,
+        build=lambda job, now: transitions.flag(job, signals=7),
+        given=lambda now: {"signals": 6},
+        breaks={**OWNED, "signals_as_read": stored(signals=7)},
+        leaves_a_trace=False,
+    ),
+    MoveCase(
+        name="count signal",
+        function=transitions.count_signal,
+        status=JobStatus.PENDING,
+        build=lambda job, now: transitions.count_signal(job, signals=1),
+        breaks={
+            "same_job": Broken(lambda job, now: {"created_at": now - SECOND}),
+            "signals_as_read": stored(signals=1),
+        },
         leaves_a_trace=False,
     ),
     MoveCase(
@@ -540,6 +553,14 @@ CASES = (
         breaks={"generation": NEXT_GENERATION},
     ),
     MoveCase(
+        name="adopt",
+        function=transitions.adopt,
+        status=JobStatus.ENQUEUED,
+        build=make.adopt,
+        given=lambda now: {"schedule_revision": 3},
+        breaks={"generation": NEXT_GENERATION, "revision_as_read": stored(schedule_revision=4)},
+    ),
+    MoveCase(
         name="debounce",
         function=transitions.debounce,
         status=JobStatus.ENQUEUED,
@@ -568,6 +589,17 @@ CASES = (
         breaks={
             "generation": NEXT_GENERATION,
             "expired": stored_time("expires_at", SECOND + timedelta(milliseconds=1)),
+        },
+    ),
+    MoveCase(
+        name="give up",
+        function=transitions.give_up,
+        status=JobStatus.ENQUEUED,
+        build=make.give_up,
+        given=lambda now: {"waits_for": WaitsFor(WaitKind.SLOT, "0", rank=1)},
+        breaks={
+            "generation": NEXT_GENERATION,
+            "waits_as_read": stored(waits_for=WaitsFor(WaitKind.SLOT, "1", rank=1)),
         },
     ),
     *(

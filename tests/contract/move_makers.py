@@ -10,7 +10,7 @@ from hourhand.domain.jobs.job import Content, Job, Outcome, Priority, Progress
 from hourhand.domain.jobs.parents import ParentLink, midnight_after
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.domain.jobs.waiting import PAUSE, WaitKind, WaitsFor
-from hourhand.testing import ACTOR, make_entry, make_message
+from tests.world.factories import ACTOR, make_entry, make_message
 
 SECOND = timedelta(seconds=1)
 MARGIN = timedelta(seconds=2)
@@ -180,6 +180,7 @@ def wake(job: Job, now: datetime) -> Transition:
         entry=make_entry(job, shard=2),
         sends_now=True,
         reason="signal approved",
+        signals=1,
     )
 
 
@@ -227,6 +228,16 @@ def change(job: Job, now: datetime) -> Transition:
     )
 
 
+def adopt(job: Job, now: datetime) -> Transition:
+    return transitions.adopt(
+        job,
+        now=now + SECOND,
+        actor=ACTOR,
+        sets={"payload": Content(size_bytes=8, text='"newest"'), "schedule_revision": 9},
+        reason="its schedule changed",
+    )
+
+
 def debounce(job: Job, now: datetime) -> Transition:
     return transitions.debounce(
         job, sets={"run_at": now + 10 * SECOND, "payload": Content(size_bytes=8, text='"newest"')}
@@ -235,6 +246,10 @@ def debounce(job: Job, now: datetime) -> Transition:
 
 def expire(job: Job, now: datetime) -> Transition:
     return transitions.expire(job, now=now + SECOND, actor=ACTOR)
+
+
+def give_up(job: Job, now: datetime) -> Transition:
+    return transitions.give_up(job, now=now + SECOND, actor=ACTOR, reason="Deadlock: no")
 
 
 def supersede(job: Job, now: datetime) -> Transition:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.jobs.job import OnLost, Priority
-from hourhand.domain.jobs.retry import Backoff, Jitter
+from hourhand.domain.jobs.retry import Backoff, Jitter, RetryChanges
 from hourhand.domain.schedules.recurrence import (
     DstFold,
     DstGap,
@@ -23,12 +23,12 @@ from hourhand.domain.schedules.schedule import (
     BackfillOrder,
     Calendar,
     CalendarName,
+    FormerRule,
     JournalEntry,
     Keep,
     Misfire,
     MisfirePolicy,
     Reprocess,
-    RetryChanges,
     Schedule,
     ScheduleDefinition,
     ScheduleEvent,
@@ -97,8 +97,11 @@ schedules = st.builds(
     tenant_since=maybe(times),
     broken=texts,
     backfills=st.lists(ids, max_size=5).map(tuple),
+    backfills_started=counts,
     journal=journals,
     last_event=maybe(events),
+    incarnation=counts,
+    former=st.lists(st.builds(FormerRule, ids, times), max_size=8).map(tuple),
 )
 
 retries = st.builds(
@@ -159,6 +162,10 @@ backfills = st.builds(
     reached=maybe(times),
     made=counts,
     skipped=counts,
+    failed=counts,
+    paused_at=maybe(times),
+    in_pause=maybe(times),
+    cancelled_at=maybe(times),
     waiting=st.lists(ids.map(lambda name: f"o.{name}"), max_size=5).map(tuple),
     note=texts,
     keep_until=maybe(times),

@@ -12,6 +12,7 @@ import pytest
 from hourhand.aws.control_store import DynamoControlStore
 from hourhand.domain.jobs.job import Priority
 from hourhand.domain.jobs.pauses import NO_PAUSES
+from hourhand.domain.jobs.quotas import Quota, QuotaKind
 from hourhand.domain.limits.overrides import NO_OVERRIDES, LimitChanges
 from hourhand.domain.ticks.buckets import ShardMap, ShardMapVersion, bucket_of
 from hourhand.domain.ticks.resweep import ResweepRequest, take_up
@@ -463,6 +464,16 @@ def test_pauses_of_handlers_are_given_back(control_store: ControlStore, now: dat
     assert control_store.read_pauses() == first
     assert control_store.write_pauses(both, previous=1) is True
     assert control_store.read_pauses() == both
+
+
+def test_quotas_are_given_back_with_the_pauses(control_store: ControlStore) -> None:
+    bounded = Quota(kind=QuotaKind.TENANT, name="käse/1", accepted_per_minute=10)
+    first = NO_PAUSES.with_quota(bounded)
+    assert control_store.write_pauses(first, previous=0) is True
+    assert control_store.read_pauses() == first
+    none = first.with_quota(Quota(kind=QuotaKind.TENANT, name="käse/1"))
+    assert control_store.write_pauses(none, previous=1) is True
+    assert control_store.read_pauses().quotas == ()
 
 
 def test_pauses_are_replaced_only_by_a_writer_that_saw_them(

@@ -9,7 +9,7 @@ import pytest
 
 from hourhand.domain.jobs.job import Content
 from hourhand.ports.idempotency_store import IdempotencyRecord, IdempotencyStore
-from hourhand.testing import make_record
+from tests.world.factories import make_record
 
 DAY = timedelta(days=1)
 MILLISECOND = timedelta(milliseconds=1)

@@ -12,9 +12,9 @@ from hourhand.domain.jobs.job import IndexEntry, Job, JobStatus, Outcome
 from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.domain.times import to_ms
 from hourhand.ports.job_store import Applied, JobStore, ListedJob, Listing, ListingPosition
-from hourhand.testing import ACTOR, make_content, make_entry, make_job, make_message
 from tests.contract.fresh import new_id
 from tests.contract.move_makers import of_a_run
+from tests.world.factories import ACTOR, make_content, make_entry, make_job, make_message
 
 MINUTE = timedelta(minutes=1)
 MILLISECOND = timedelta(milliseconds=1)

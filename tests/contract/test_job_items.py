@@ -18,10 +18,10 @@ from hourhand.domain.jobs.job import Attempt, ErrorInfo, Job, JobStatus, Outcome
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.memory import MemoryJobStore
 from hourhand.ports.job_store import Applied, JobDetails, JobStore, Refused, WriteResult
-from hourhand.testing import ACTOR, make_job
 from tests.contract.fresh import new_id
 from tests.contract.job_strategies import conditions, jobs
 from tests.examples import examples as limited_to
+from tests.world.factories import ACTOR, make_job
 
 WEEK = timedelta(days=7)
 

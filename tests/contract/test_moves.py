@@ -11,10 +11,10 @@ from hourhand.domain.jobs import transitions
 from hourhand.domain.jobs.job import Job, Outcome
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.ports.job_store import Applied, JobStore, Refused
-from hourhand.testing import make_entry, make_job, make_message
 from tests.contract.fresh import new_id
 from tests.contract.move_cases import CASES, BrokenCase, MoveCase, broken_cases
 from tests.contract.move_makers import LEASE, MARGIN, SECOND
+from tests.world.factories import make_entry, make_job, make_message
 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 each_broken_case = pytest.mark.parametrize("case", [*broken_cases()], ids=lambda case: case.name)

@@ -13,8 +13,8 @@ from hourhand.domain.jobs.job import Priority
 from hourhand.domain.ticks.clock_skew import estimate_skew
 from hourhand.memory import START
 from hourhand.ports.queues import Outgoing
-from hourhand.testing import make_job, make_message, make_outgoing
 from tests.contract.queue_rig import QueueRig
+from tests.world.factories import make_job, make_message, make_outgoing
 
 MAX_DELAY_SECONDS = 900
 

@@ -48,8 +48,8 @@ from hourhand.ports.side_item_store import SideItemStore
 from hourhand.services.durable.invocation import Invocation
 from hourhand.services.durable.runs import DurableRuns
 from hourhand.services.durable.values import RunPorts
-from hourhand.testing import make_job
 from tests.contract.fresh import new_id
+from tests.world.factories import make_job
 
 PLAIN = StepOptions()
 STARTED = StepOptions(is_once=True, is_compensated=True, is_private=True)
@@ -88,7 +88,9 @@ class Rig:
         invocation = DurableRuns(ports).open(self.job, lambda: None)
         if resets is None:
             return invocation
-        assert self.side_items.write_item(put_reset(invocation.scope, "resets", resets)).is_applied
+        assert self.side_items.write_item(
+            put_reset(invocation.scope, "resets", resets, {})
+        ).is_applied
         return DurableRuns(ports).open(self.job, lambda: None)
 
     def stored(self) -> list[Record]:
@@ -158,16 +160,9 @@ def test_every_outcome_of_a_wait_is_stored_and_replayed(side_item_store: SideIte
 
 
 def signal(rig: Rig, name: str, signal_id: str) -> SideItemUpdate:
-    return put_signal(
-        rig.id,
-        to_ms(rig.job.created_at),
-        name,
-        signal_id,
-        at=rig.clock.now(),
-        text='"yes"',
-        place=None,
-        keep_until=rig.clock.now() + timedelta(days=9),
-    )
+    created_ms = to_ms(rig.job.created_at)
+    sent = Signal(1, to_ms(rig.clock.now()), signal_id, name, '"yes"', None, created_ms)
+    return put_signal(rig.id, sent, rig.clock.now() + timedelta(days=9))
 
 
 def test_a_signal_is_taken_by_one_branch_and_marked_at_a_restart(

@@ -337,6 +337,26 @@ def test_a_backfill_is_changed_by_one_writer_at_a_time(
     assert schedule_store.get_backfill(backfill.schedule_id, "b1") == one
 
 
+def test_backfills_are_listed_from_the_highest_id_on(
+    schedule_store: ScheduleStore, now: datetime
+) -> None:
+    schedule_id = new_id()
+    ids = [f"{number:06d}-{mark}" for number in (1, 2, 10) for mark in ("0a", "zz")]
+    for backfill_id in (*ids, "b1"):
+        backfill = backfill_of(schedule_id, now, id=backfill_id)
+        schedule_store.write_backfill(backfill, previous=None)
+
+    def listed(before: str | None, limit: int) -> list[str]:
+        found = schedule_store.list_backfills(schedule_id, before=before, limit=limit)
+        return [backfill.id for backfill in found]
+
+    assert listed(None, 2) == ["b1", ids[-1]]
+    assert listed("b1", 99) == ids[::-1]
+    assert listed(ids[3], 2) == [ids[2], ids[1]]
+    assert listed("000010-~", 2) == [ids[5], ids[4]]
+    assert listed(ids[0], 5) == []
+
+
 def test_backfills_of_one_schedule_are_apart(schedule_store: ScheduleStore, now: datetime) -> None:
     one = backfill_of(new_id(), now)
     two = replace(one, id="b2", total=7)

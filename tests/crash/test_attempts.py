@@ -9,9 +9,9 @@ import pytest
 from hourhand.domain.jobs.job import Job, JobStatus, Outcome
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.execution import Disposition
-from hourhand.testing import Faults, When
 from hourhand.worker import RunLimits
 from tests.scenarios.rules import check_rules
+from tests.world.faults import Faults, When
 from tests.world.runs import (
     Behaviour,
     HandlerKilled,

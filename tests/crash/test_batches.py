@@ -9,7 +9,7 @@ import pytest
 from hourhand.domain.durable.built_in import MEMBERS
 from hourhand.domain.errors import BatchClosed, MembersMissing
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.testing import Crash, Faults
+from hourhand.testing import Crash
 from tests.scenarios.graphs import (
     BATCHES,
     GraphWorld,
@@ -22,6 +22,7 @@ from tests.scenarios.graphs import (
 from tests.scenarios.grid import Points, at_every_point, beside_every_call, play
 from tests.scenarios.work import Work, crashes, lost_answers, throttles
 from tests.world.checks import check_world
+from tests.world.faults import Faults
 from tests.world.world import World
 
 MINUTES = 45

@@ -6,11 +6,12 @@ from contextlib import suppress
 
 import pytest
 
-from hourhand.api.requests import BulkDiscard, BulkRequest
+from hourhand.api.requests.filters import BulkDiscard, BulkRequest
 from hourhand.domain.errors import CountChanged
 from hourhand.domain.jobs.job import EventKind, JobStatus
-from hourhand.testing import Crash, Faults, When
+from hourhand.testing import Crash
 from tests.scenarios.rules import check_rules
+from tests.world.faults import Faults, When
 from tests.world.runs import fail_for_good
 from tests.world.world import World
 

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from hourhand.api.app import create_app
-from hourhand.api.requests import NoteInput, ScheduleInput
+from hourhand.api.requests.schedule_operations import NoteInput
+from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.api.routing import Services
 from hourhand.domain.callers import caller_key
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.schedules.schedule import Schedule, ScheduleEvent
-from hourhand.testing import Crash, Faults
-from hourhand.testing.faults import When
+from hourhand.testing import Crash
 from tests.functions.api_client import ALICE, ApiClient
+from tests.world.faults import Faults, When
 from tests.world.world import World
 
 KEY = caller_key(ALICE)

@@ -11,6 +11,7 @@ import pytest
 
 from hourhand import ChildFailed, NotRetryable
 from hourhand.domain.durable import joins
+from hourhand.domain.durable.calls import Failure, Value
 from hourhand.domain.durable.joins import (
     ChildrenCall,
     JoinRecord,
@@ -21,16 +22,16 @@ from hourhand.domain.durable.joins import (
     require_rounds,
 )
 from hourhand.domain.durable.writes import Scope
-from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus
 from hourhand.domain.jobs.parents import PARENT_ENDED, RUN, ParentLink, cancel_reason
 from hourhand.domain.jobs.transitions import claim
 from hourhand.domain.side_items import SideItemUpdate
 from hourhand.handlers.run_context import RunContext
 from hourhand.memory import MemorySideItemStore
+from hourhand.ports.durable_run import DurableRun
 from hourhand.services.durable.child_ends import ChildEnds
 from hourhand.services.durable.children import Children
 from hourhand.services.jobs.due import message_of
-from hourhand.testing import Faults, When
 from tests.crash.test_children import another_worker, redrive_and_deliver
 from tests.scenarios.children import (
     FAMILIES,
@@ -47,6 +48,7 @@ from tests.scenarios.grid import at_every_point, beside_every_call, play
 from tests.scenarios.runs import RunWorld, delivered_once
 from tests.scenarios.work import Work, crashes
 from tests.world.checks import check_world
+from tests.world.faults import Faults, When
 from tests.world.world import World
 
 SUCCEEDED, DEAD, CANCELLED = JobStatus.SUCCEEDED, JobStatus.DEAD, JobStatus.CANCELLED
@@ -58,6 +60,25 @@ def started(handler: Callable[[RunWorld, RunContext], Any]) -> FamilyWorld:
     world.submit(id="run")
     delivered_once(world)
     return world
+
+
+def test_children_that_ended_in_time_do_not_time_out_for_an_older_owner() -> None:
+    runs: list[DurableRun] = []
+
+    def handler(_world: RunWorld, ctx: RunContext) -> Any:
+        runs.append(ctx.run)
+        in_time = ctx.submit_and_wait("child", [7, 0], timeout=60)
+        ctx.sleep("replay", 600)
+        return in_time
+
+    world = started(handler)
+    world.minute()
+    world.advance(60)
+    # It read that the child runs, and stood still until the time was over.
+    late = Failure(ErrorInfo(type="ChildTimeout", message="late"))
+    assert runs[0].wait_until("child:timeout", timedelta(seconds=60), late) == Value("null")
+    world.settle(minutes=20)
+    assert world.api.queries.job("run").result_text == "7"
 
 
 def children(world: World) -> list[Job]:

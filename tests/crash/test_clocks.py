@@ -13,11 +13,11 @@ from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.execution import Disposition
-from hourhand.testing import Faults, When
 from hourhand.wiring.functions import SchedulerServices
 from tests.scenarios.rules import check_rules
 from tests.scenarios.steps import pass_minutes
 from tests.world.checks import assert_nothing_is_out_of_sight, check_world
+from tests.world.faults import Faults, When
 from tests.world.runs import HandlerKilled, fail, kill_process, succeed
 from tests.world.world import World
 

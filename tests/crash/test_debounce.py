@@ -12,11 +12,11 @@ from hourhand.domain.ids import canonical_json
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.ports.job_store import Refused, WriteResult
-from hourhand.testing import Faults
 from tests.scenarios.grid import Points, at_every_point, beside_every_call, play
 from tests.scenarios.unique import DAY, DEBOUNCED, NEWEST, check_unique, debounced_world
 from tests.scenarios.work import Work, crashes, lost_answers, throttles
 from tests.world.checks import check_world
+from tests.world.faults import Faults
 from tests.world.runs import fail, succeed
 from tests.world.world import World
 

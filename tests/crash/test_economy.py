@@ -11,10 +11,11 @@ import pytest
 
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.ticks.unmarked_dispatch import FRESH_TICKS
-from hourhand.testing import Crash, Faults
+from hourhand.testing import Crash
 from tests.scenarios.rules import check_punctual
 from tests.scenarios.steps import die, economical, live
 from tests.world.checks import check_world
+from tests.world.faults import Faults
 from tests.world.world import World
 
 LAG = timedelta(seconds=45)

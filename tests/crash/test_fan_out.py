@@ -9,8 +9,8 @@ from hourhand.domain.limits.declarations import Concurrency
 from hourhand.domain.limits.overrides import LimitChanges
 from hourhand.domain.ticks.buckets import ShardMap, ShardMapVersion, bucket_of
 from hourhand.memory import START
-from hourhand.testing import Faults
 from tests.world.checks import assert_nothing_is_out_of_sight, check_world
+from tests.world.faults import Faults
 from tests.world.limits import limited
 from tests.world.world import World
 

@@ -10,7 +10,7 @@ from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.execution import Disposition
 from hourhand.services.limits.full_limits import LIMIT_REASON
 from hourhand.services.limits.slot_tables import SlotTables
-from hourhand.testing import Faults
+from tests.world.faults import Faults
 from tests.world.limits import holders, limited, waiters, while_one_runs
 from tests.world.runs import fail, succeed
 from tests.world.world import World

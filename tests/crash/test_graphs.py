@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
 from hourhand.domain.errors import WrongState
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.handlers import graph_run, run_child_calls
 from hourhand.testing import Crash
 from tests.crash.test_run_records import Owners
 from tests.scenarios.graphs import GRAPHS, GraphWorld, check_graphs, letters_of, put_graph
@@ -176,3 +178,32 @@ def test_a_node_that_ran_stays_so_in_the_next_round() -> None:
     world.settle()
     # The node that failed has succeeded now: another one that ran for that did run.
     assert letters_of(world, "graph") == dict.fromkeys("abcde", "R")
+
+
+# --- too many jobs ---
+
+A = {"$result": "a"}
+OVER_A = {"map": {"over": A}, "after": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "before"),
+    [
+        ({"a": {}, "b": OVER_A, "c": OVER_A, "d": OVER_A}, 1),
+        ({"a": {"map": {"over": [0] * 4}}, "b": OVER_A, "c": OVER_A}, 4),
+        ({"a": {"map": {"over": [0] * 4}}, "b": {"map": {"over": [1] * 4}}, "c": OVER_A}, 8),
+    ],
+)
+def test_a_graph_with_too_many_jobs_fails_before_the_first_of_them(
+    nodes: dict[str, Any], before: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (graph_run, run_child_calls):
+        monkeypatch.setattr(module, "MAX_CHILDREN", 10)
+    world = GraphWorld()
+    world.results["a"] = 1 if "map" in nodes["a"] else [1, 2, 3, 4]
+    put_graph(world, nodes)
+    world.settle()
+    graph = world.job("graph")
+    assert graph.status is JobStatus.DEAD
+    assert (graph.last_failure or "").startswith("TooManyChildren: ")
+    assert len(world.store.jobs()) == 1 + before

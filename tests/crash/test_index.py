@@ -13,10 +13,11 @@ from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.domain.ticks.buckets import ShardMap, bucket_of
 from hourhand.memory import START
 from hourhand.services.ticks.shards import ShardingService
-from hourhand.testing import Faults, make_job
 from tests.scenarios.rules import check_rules
 from tests.scenarios.steps import first, pass_minutes
 from tests.world.checks import assert_nothing_is_out_of_sight, check_world
+from tests.world.factories import make_job
+from tests.world.faults import Faults
 from tests.world.runs import HandlerKilled, fail, kill_process
 from tests.world.world import World
 

@@ -13,10 +13,12 @@ from hourhand.domain.ids import content_hash, idempotency_record_key
 from hourhand.domain.jobs.job import Content, Job, JobStatus, Outcome
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.job_store import WriteResult
-from hourhand.testing import Crash, Faults, When, make_record
+from hourhand.testing import Crash
 from tests.scenarios.rules import check_rules
 from tests.scenarios.steps import BESIDE
 from tests.world.checks import check_world
+from tests.world.factories import make_record
+from tests.world.faults import Faults, When
 from tests.world.runs import HandlerKilled, fail, fail_for_good, kill_process, succeed
 from tests.world.world import World
 

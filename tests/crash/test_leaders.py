@@ -14,9 +14,10 @@ from hourhand.domain.ticks.leases import LEADER
 from hourhand.domain.ticks.timings import Timings
 from hourhand.services.ticks.tick import TickReport
 from hourhand.settings import DispatchMode
-from hourhand.testing import Crash, Faults
+from hourhand.testing import Crash
 from tests.scenarios.steps import die, world_with_jobs_to_dispatch
 from tests.world.checks import check_world
+from tests.world.faults import Faults
 from tests.world.runs import HandlerKilled, kill_process
 from tests.world.world import World
 

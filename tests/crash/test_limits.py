@@ -7,11 +7,11 @@ import pytest
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.limits.declarations import Concurrency
-from hourhand.testing import Faults
 from tests.scenarios.grid import Points, at_every_point, play
 from tests.scenarios.limits import LIMITS, check_limits
 from tests.scenarios.work import Work, crashes, lost_answers, throttles
 from tests.world.checks import check_world
+from tests.world.faults import Faults
 from tests.world.limits import limited
 from tests.world.runs import fail_for_good
 from tests.world.world import World

@@ -11,8 +11,9 @@ from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Outgoing
 from hourhand.services.jobs.execution import Disposition
-from hourhand.testing import Crash, Faults
+from hourhand.testing import Crash
 from tests.world.checks import check_world
+from tests.world.faults import Faults
 from tests.world.runs import HandlerKilled, fail_for_good, kill_process, succeed
 from tests.world.world import World
 

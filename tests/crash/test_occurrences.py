@@ -13,12 +13,12 @@ from hourhand.domain.jobs.transitions import retry_later
 from hourhand.domain.schedules.schedule import SkipReason
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.job_store import Applied
-from hourhand.testing import Faults
 from tests.scenarios.beside import BESIDE_OCCURRENCES
 from tests.scenarios.grid import at_every_point, beside_every_call, play
 from tests.scenarios.occurrences import ALONE, BESIDE_ANOTHER, check_places
 from tests.scenarios.work import Work, crashes, lost_answers, throttles
 from tests.world.checks import check_world, lost_attempts
+from tests.world.faults import Faults
 from tests.world.occurrences import (
     SCHEDULE,
     held_in,

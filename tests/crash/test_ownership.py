@@ -13,10 +13,10 @@ from hourhand.domain.jobs.job import Job, JobStatus, Outcome
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.attempt import HAND_BACK_DELAY
 from hourhand.services.jobs.execution import Disposition
-from hourhand.testing import Faults, When
 from hourhand.wiring.functions import WorkerServices
 from tests.scenarios.rules import check_rules
 from tests.world.checks import check_world
+from tests.world.faults import Faults, When
 from tests.world.runs import (
     Behaviour,
     HandlerKilled,

@@ -12,9 +12,10 @@ from hourhand.domain.jobs.pauses import PUT_OFF_AFTER, PUT_OFF_BY
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.services.jobs.execution import Disposition
-from hourhand.testing import READS, Crash, Faults
+from hourhand.testing import Crash
 from tests.scenarios.steps import worn
 from tests.world.checks import check_world
+from tests.world.faults import READS, Faults
 from tests.world.runs import fail, succeed
 from tests.world.world import World
 

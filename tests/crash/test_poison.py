@@ -9,9 +9,9 @@ import pytest
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import Job, JobStatus, Outcome
 from hourhand.ports.handler_runner import Finished, Pulse
-from hourhand.testing import Faults
 from tests.scenarios.steps import undecidable
 from tests.world.checks import check_world, letters_by_round
+from tests.world.faults import Faults
 from tests.world.runs import Behaviour, HandlerKilled, kill_process, succeed
 from tests.world.world import World
 

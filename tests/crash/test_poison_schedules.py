@@ -15,7 +15,7 @@ from hourhand.domain.schedules.nominal_times import MAX_WORK_A_VIEW
 from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.memory import START
 from hourhand.services.schedules import compiled_rules
-from hourhand.testing import Crash, Faults
+from hourhand.testing import Crash
 from tests.scenarios.poison import (
     AT_THE_LIMIT,
     CALENDARS,
@@ -28,6 +28,7 @@ from tests.scenarios.poison import (
     tick,
 )
 from tests.unit.services.schedule_views import stored
+from tests.world.faults import Faults
 from tests.world.world import World
 
 MAX_WORK = rule.MAX_WORK // 3

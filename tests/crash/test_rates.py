@@ -17,7 +17,7 @@ from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Delivery
 from hourhand.services.limits import retimes
-from hourhand.testing import Faults
+from tests.world.faults import Faults
 from tests.world.limits import holders, limited
 from tests.world.runs import HandlerKilled, fail, kill_process, succeed
 from tests.world.world import World
@@ -298,6 +298,30 @@ def test_a_worker_that_died_after_its_handler_reserved_a_start_exceeds_nothing()
         world.advance(0.5)
     assert world.job("two").status is JobStatus.SUCCEEDED
     assert (calls[1] - calls[0]).total_seconds() >= 9.9
+
+
+def test_handlers_that_come_back_late_together_take_no_more_starts_than_the_rate_allows() -> None:
+    world = limited(Rate(6, per=60, burst=1, name="api", on="take"))
+    calls: list[datetime] = []
+
+    def take(job: Job, pulse: Pulse) -> Finished:
+        taken = pulse.take_start("api", 1, timedelta(0))
+        if not taken.is_start:
+            return Finished(outcome=Outcome.SNOOZED, retry_after=taken.wait)
+        calls.append(world.clock.now())
+        return Finished(outcome=Outcome.SUCCEEDED)
+
+    for _ in range(5):
+        world.submit()
+    world.deliver(take)
+    world.advance(120)
+    end = world.clock.monotonic() + 90
+    while world.clock.monotonic() < end:
+        world.deliver(take)
+        world.advance(0.5)
+    assert len(calls) == 5
+    gaps = [(later - sooner).total_seconds() for sooner, later in pairwise(calls[1:])]
+    assert min(gaps) >= 7.9
 
 
 @pytest.mark.parametrize("moved", [1_000, 3], ids=["whole", "broken off"])

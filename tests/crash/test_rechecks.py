@@ -17,7 +17,8 @@ from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.limits import rechecks as module
 from hourhand.services.limits.wait_queues import WaitQueues
-from hourhand.testing import Crash, Faults
+from hourhand.testing import Crash
+from tests.world.faults import Faults
 from tests.world.limits import holders, limited, waiters
 from tests.world.runs import HandlerKilled, kill_process, succeed
 from tests.world.world import World

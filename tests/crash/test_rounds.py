@@ -11,9 +11,9 @@ from hourhand.domain.errors import WrongState
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
-from hourhand.testing import Faults
 from tests.scenarios.rules import check_rules
 from tests.scenarios.steps import IN_BUCKET
+from tests.world.faults import Faults
 from tests.world.runs import fail, fail_for_good, stop_if_told, succeed
 from tests.world.world import World
 

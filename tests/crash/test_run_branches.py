@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
+import pytest
+
+from hourhand import Retry, StepFailed
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.handlers import Suspended
 from hourhand.handlers.run_context import RunContext
 from tests.world.durable import durable, durable_world
+from tests.world.runs import HandlerKilled
 
 
 def noting(calls: list[str], name: str) -> Any:
@@ -150,6 +157,90 @@ def test_a_finally_clause_around_threads_makes_its_step_at_the_end_alone() -> No
     assert len(cleaned) == 1
 
 
+def test_a_run_that_returns_without_an_await_of_its_call_ends_dead_and_names_it() -> None:
+    world = durable_world()
+    calls: list[str] = []
+
+    async def handler(ctx: RunContext) -> None:
+        later = ctx.step("later", noting(calls, "later"))
+        await ctx.sleep("rest", 3600)
+        await later
+        ctx.step("charge", noting(calls, "charge"))
+
+    world.submit(id="run")
+    behave = durable(handler, world.clock)
+    world.deliver(behave)
+    assert world.job("run").status is JobStatus.PENDING
+    world.settle(behave, minutes=90)
+    ended = world.job("run")
+    assert (ended.status, calls) == (JobStatus.DEAD, ["later"])
+    assert "step() of charge in test_run_branches.py, line" in (ended.last_failure or "")
+
+
+def test_a_branch_that_ended_before_its_worker_was_lost_wins_the_race() -> None:
+    world = durable_world()
+    calls: list[str] = []
+
+    def note() -> str:
+        calls.append("other")
+        return "other"
+
+    def other(ctx: RunContext) -> str:
+        if not calls:
+            ctx.sleep("rest", 3600)
+        return str(ctx.step("quick", note))
+
+    def winner(ctx: RunContext) -> str:
+        name = str(ctx.step("pay", lambda: "winner"))
+        if not calls:
+            calls.append("killed")
+            raise HandlerKilled
+        return name
+
+    def handler(ctx: RunContext) -> str:
+        won = str(ctx.gather(other, winner, mode="any"))
+        ctx.sleep("rest", 60)
+        return won
+
+    world.submit(id="run")
+    behave = durable(handler, world.clock)
+    with pytest.raises(HandlerKilled):
+        world.deliver(behave)
+    world.settle(behave, minutes=10)
+    assert (world.job("run").status, calls) == (JobStatus.SUCCEEDED, ["killed"])
+    assert world.api.queries.job("run").result_text == '"winner"'
+
+
+class Exit(BaseException):
+    """What a library raises that does not inherit from `Exception`."""
+
+
+def leave() -> None:
+    raise Exit
+
+
+def test_an_exit_in_a_step_is_a_failure_of_this_step_alone() -> None:
+    world = durable_world()
+    calls: list[str] = []
+
+    async def leaving(ctx: RunContext) -> None:
+        try:
+            await ctx.step("leave", leave, retry=Retry(max_attempts=1))
+        except StepFailed as failed:
+            calls.append(failed.error_type)
+
+    async def handler(ctx: RunContext) -> None:
+        await asyncio.gather(
+            leaving(ctx.branch("left")), ctx.branch("right").step("a", noting(calls, "a"))
+        )
+
+    world.submit(id="run")
+    with suppress(Exit):
+        world.deliver(durable(handler, world.clock))
+    assert sorted(calls) == ["Exit", "a"]
+    assert world.job("run").status is JobStatus.SUCCEEDED
+
+
 def test_the_root_of_a_run_goes_on_while_a_branch_waits() -> None:
     world = durable_world()
     calls: list[str] = []
@@ -214,3 +305,31 @@ def test_a_change_in_a_branch_is_judged_by_the_records_of_this_branch() -> None:
     world.deliver(durable(old, world.clock))
     world.settle(durable(new, world.clock), minutes=5)
     assert versions == [1, 0]
+
+
+def test_a_thread_that_outlives_its_handler_records_no_step() -> None:
+    world = durable_world()
+    goes_on, began = threading.Event(), threading.Event()
+    threads: list[threading.Thread] = []
+
+    def slow() -> None:
+        began.set()
+        goes_on.wait(10)
+
+    def handler(ctx: RunContext) -> None:
+        branch = ctx.branch("late")
+
+        def late() -> None:
+            with suppress(Suspended):
+                branch.step("slow", slow)
+
+        threads.append(threading.Thread(target=late))
+        threads[0].start()
+        began.wait(10)
+
+    world.submit(id="run")
+    world.deliver(durable(handler, world.clock))
+    assert world.job("run").status is JobStatus.SUCCEEDED
+    goes_on.set()
+    threads[0].join()
+    assert world.api.run_views.steps("run", limit=9, cursor=None).steps == ()

@@ -149,6 +149,10 @@ def flag(_world: World, job: Job) -> Transition:
     return transitions.flag(job)
 
 
+def count_signal(_world: World, job: Job) -> Transition:
+    return transitions.count_signal(job, signals=1)
+
+
 def clear_flag(_world: World, job: Job) -> Transition:
     return transitions.clear_flag(job)
 
@@ -184,10 +188,24 @@ def test_a_worker_whose_run_was_deleted_changes_no_other_of_its_id(build: Build)
     is_refused(world, build(world, job))
 
 
+def test_a_signal_of_a_run_that_was_deleted_counts_for_no_other_of_its_id() -> None:
+    world, job = another_life()
+    is_refused(world, count_signal(world, job))
+
+
 @pytest.mark.parametrize("build", [suspend, restart], ids=lambda one: one.__name__)
 def test_a_run_that_was_cancelled_does_not_go_on(build: Build) -> None:
     world, job = cancelled()
     is_refused(world, build(world, job))
+
+
+@pytest.mark.parametrize("build", [wake, flag, count_signal], ids=lambda one: one.__name__)
+def test_the_count_of_signals_never_falls(build: Build) -> None:
+    world, job = suspended() if build is wake else running()
+    move = build(world, job)
+    for signal_id in "123":
+        world.api.signals.send("run", "another", signal_id, "1")
+    is_refused(world, move)
 
 
 def test_a_run_with_the_wake_flag_does_not_wait() -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.jobs.run_times import MAX_RUN
-from hourhand.domain.side_items import SideItemKind
+from hourhand.domain.side_items import SideItemKind, SideItemUpdate
 from hourhand.handlers.run_context import RunContext
 from hourhand.services.durable import run_waits
+from hourhand.testing import Crash
 from tests.world.durable import durable, durable_world
+from tests.world.faults import Faults, When
 from tests.world.world import World
 
 HOUR = 3600
@@ -95,6 +100,88 @@ def test_a_wait_finds_its_signal_behind_any_number_that_were_returned(
         world.deliver(behave)
     assert got == list(range(7))
     assert world.job("run").status is JobStatus.SUCCEEDED
+
+
+SENT = 12
+
+
+def _new(_world: World, _send: Callable[[], None]) -> None:
+    """The run has not begun."""
+
+
+def _waiting(world: World, _send: Callable[[], None]) -> None:
+    world.deliver(durable(_read, world.clock))
+
+
+def _elsewhere(world: World, _send: Callable[[], None]) -> None:
+    world.deliver(durable(lambda ctx: ctx.sleep("rest", 60), world.clock))
+
+
+def _running(world: World, send: Callable[[], None]) -> None:
+    world.deliver(durable(lambda ctx: [ctx.step("send", send), ctx.sleep("rest", 60)], world.clock))
+
+
+def _replaced(world: World, _send: Callable[[], None]) -> None:
+    """Some were sent to an earlier job of this id, which was deleted."""
+    for number in range(SENT):
+        send(world, "x", number)
+    world.settle(durable(lambda _ctx: None, world.clock))
+    world.advance(30 * 86_400)
+    world.store.delete_expired(world.clock.now())
+    world.submit(id="run")
+
+
+def _read(ctx: RunContext) -> list[Any]:
+    return [ctx.wait_for("x") for _ in range(SENT)]
+
+
+@pytest.mark.parametrize("arrange", [_new, _waiting, _elsewhere, _running, _replaced])
+@pytest.mark.parametrize("has_ids", [False, True])
+def test_signals_of_one_sender_are_returned_in_the_order_in_which_they_were_accepted(
+    arrange: Callable[[World, Callable[[], None]], None], has_ids: bool
+) -> None:
+    """It sends each when the one before was acknowledged, by API instances with other clocks."""
+    world = durable_world()
+    ahead = world.process(clock=world.clock.view(skew=timedelta(milliseconds=200)))
+    instances = [ahead.api, world.api]
+    sent: list[int] = []
+
+    def send_all() -> None:
+        while len(sent) < SENT:
+            sent.append(len(sent))
+            signal_id = f"{SENT - len(sent):02}" if has_ids else None
+            instances[len(sent) % 2].signals.send("run", "x", signal_id, str(sent[-1]))
+
+    world.submit(id="run")
+    arrange(world, send_all)
+    send_all()
+    world.settle(durable(_read, world.clock), minutes=3)
+    assert world.api.queries.job("run").result_text == str(sent).replace(" ", "")
+
+
+def test_a_signal_whose_sender_died_is_not_before_one_that_was_acknowledged_earlier() -> None:
+    world = durable_world()
+    world.submit(id="run")
+    for number in range(SENT):
+        faults = Faults()
+        faults.crash(number % 5 + 1, When.AFTER)
+        with suppress(Crash):
+            world.process(faults).api.signals.send("run", "x", f"{SENT - number:02}", str(number))
+        world.api.signals.send("run", "x", f"{SENT - number:02}", str(number))
+    world.settle(durable(_read, world.clock))
+    assert world.api.queries.job("run").result_text == str([*range(SENT)]).replace(" ", "")
+
+
+def test_a_signal_without_a_number_was_sent_to_an_older_version_and_comes_first() -> None:
+    world = durable_world()
+    world.submit(id="run")
+    for number in range(SENT):
+        send(world, "x", number)
+    for key in list(world.side_items.items()):
+        if key.kind is SideItemKind.SIGNAL and int(key.sort[-2:]) < SENT / 2:
+            world.side_items.write_item(SideItemUpdate(key=key, removes=("n",)))
+    world.settle(durable(_read, world.clock))
+    assert world.api.queries.job("run").result_text == str([*range(SENT)]).replace(" ", "")
 
 
 def test_a_signal_is_kept_as_long_as_any_run_may_take_though_the_run_has_no_deadline_yet() -> None:

@@ -22,7 +22,7 @@ from hourhand.services.jobs.execution import Candidate
 from hourhand.services.limits import operations, wait_queues
 from hourhand.services.limits.slot_tables import Slots
 from hourhand.services.limits.wait_queues import WaitQueues
-from hourhand.testing import Faults
+from tests.world.faults import Faults
 from tests.world.limits import Crowd, holders, limited, live_holders, waiters
 from tests.world.runs import fail, succeed
 from tests.world.world import World

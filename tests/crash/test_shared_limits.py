@@ -17,7 +17,7 @@ from hourhand.services.jobs.due import outgoing_of
 from hourhand.services.jobs.execution import Candidate, Deferred
 from hourhand.services.limits.limits_rule import LimitsRule
 from hourhand.services.ticks import sweep
-from hourhand.testing import Faults
+from tests.world.faults import Faults
 from tests.world.limits import holders, limited, waiters
 from tests.world.runs import succeed
 from tests.world.world import World

@@ -25,7 +25,8 @@ from hourhand.services.limits import wait_queues
 from hourhand.services.limits.slot_release import SlotRelease
 from hourhand.services.limits.slot_tables import SlotTables
 from hourhand.services.limits.wait_queues import WaitQueues
-from hourhand.testing import READS, Crash, Faults
+from hourhand.testing import Crash
+from tests.world.faults import READS, Faults
 from tests.world.limits import Crowd, holders, limited, waiters, while_one_runs
 from tests.world.runs import Behaviour, HandlerKilled, fail, kill_process, succeed
 from tests.world.world import FUNCTION_SECONDS, World

@@ -9,9 +9,10 @@ from datetime import timedelta
 import pytest
 
 from hourhand.domain.ticks.timings import Timings
-from hourhand.testing import Crash, Faults, When
+from hourhand.testing import Crash
 from tests.scenarios.rules import check_rules
 from tests.scenarios.steps import first, world_with_jobs_to_dispatch
+from tests.world.faults import Faults, When
 from tests.world.runs import fail
 from tests.world.world import World
 

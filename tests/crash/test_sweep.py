@@ -17,10 +17,11 @@ from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.ports.job_store import IndexPage
 from hourhand.services.ticks import sweep
-from hourhand.testing import Faults, make_job
 from tests.scenarios.rules import check_rules
 from tests.scenarios.steps import BESIDE, pass_minutes, payload_near_its_end
 from tests.world.checks import assert_nothing_is_out_of_sight
+from tests.world.factories import make_job
+from tests.world.faults import Faults
 from tests.world.runs import HandlerKilled, kill_process
 from tests.world.world import World
 

@@ -15,11 +15,11 @@ from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.limits.unique_keys import Unique
 from hourhand.memory import MemoryHandlerDirectory
 from hourhand.ports.handler_directory import HandlerInfo
-from hourhand.testing import Faults
 from tests.scenarios.grid import Points, at_every_point, play
 from tests.scenarios.unique import DAY, UNIQUE, check_unique, unique_world
 from tests.scenarios.work import Work, crashes, lost_answers, throttles
 from tests.world.checks import check_world
+from tests.world.faults import Faults
 from tests.world.runs import fail_for_good
 from tests.world.world import World
 

@@ -14,12 +14,18 @@ import pytest
 
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import Job
-from hourhand.domain.schedules.schedule import JournalEntry, Schedule
+from hourhand.domain.jobs.transitions import adopt
+from hourhand.domain.schedules.schedule import JournalEntry, Schedule, SkipReason
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
-from hourhand.testing import READS, Call, Crash, Faults, When
+from hourhand.ports.job_store import Applied
+from hourhand.testing import Crash
 from tests.scenarios.occurrences import check_places
 from tests.scenarios.rules import LATE_AFTER, check_rules
+from tests.scenarios.steps import worn
+from tests.unit.services.schedule_views import recorded
+from tests.world.factories import make_content
+from tests.world.faults import READS, Call, Faults, When
 from tests.world.runs import HandlerKilled, fail_for_good, kill_process, succeed
 from tests.world.world import World
 
@@ -156,6 +162,26 @@ def test_a_change_beside_any_call_of_a_visit_takes_effect(change: str) -> None:
         check_wanted(world, changed_at)
 
 
+def _edit(world: World) -> None:
+    rules = ["*/2 * * * *", "30 * * * * *"]
+    world.put_schedule(NAME, expression=rules, overlap="allow", misfire="all", payload=2)
+
+
+def test_an_edit_beside_any_call_of_a_late_visit_takes_no_time_that_it_keeps() -> None:
+    for world in _beside_each_call(_edit, seconds=600, may_escape=(Unavailable,)):
+        edited_at = world.clock.now()
+        live(world, 12)
+        check_times(world)
+        entries = recorded(world, NAME)
+        kept = {START + minute * MINUTE for minute in range(2, 12, 2)}
+        for entry in entries:
+            if entry.reason is not SkipReason.REPLACED:
+                kept = {at for at in kept if not entry.first <= at <= entry.last}
+        assert not kept, "an edit gave up times that both rules have"
+        new = [entry.first for entry in entries if entry.first.second == 30]
+        assert min(new) > edited_at - MINUTE, "an edit made times that came before it"
+
+
 def test_another_rule_takes_effect_at_once() -> None:
     world = scheduled()
     world.tick()
@@ -166,6 +192,79 @@ def test_another_rule_takes_effect_at_once() -> None:
     assert {t.second for t in times} == {30}, "a time of the old rule ran"
     assert len(times) >= 7, "times of the new rule were not made"
     check_times(world)
+
+
+EDITED: Mapping[str, Any] = {"expression": "* * * * *", "overlap": "allow", "payload": "edited"}
+MEANWHILE: Mapping[str, Callable[[World, Job], object]] = {
+    "a worker runs it": lambda world, _: live(world, 2),
+    "a caller changes it": lambda world, job: world.change(job, payload="changed"),
+    "a newer edit keeps it": lambda world, _: world.put_schedule(NAME, **EDITED),
+    "its full record is filed anew": lambda world, job: world.worker.execution.tools.due.refile(
+        world.job(job), "tick"
+    ),
+}
+
+
+@pytest.mark.parametrize("meanwhile", MEANWHILE)
+def test_an_adoption_that_comes_late_changes_nothing(meanwhile: str) -> None:
+    world = scheduled()
+    if "full" in meanwhile:
+        worn(world)
+    job = next(job for job in world.store.jobs().values() if job.occurrence == START + MINUTE)
+    sets = {"payload": make_content('"late"'), "schedule_revision": 9}
+    late = adopt(job, now=world.clock.now(), actor="tick", sets=sets, reason="late")
+    MEANWHILE[meanwhile](world, job)
+    before = world.job(job)
+    assert before != job
+    assert not isinstance(world.store.transition(late), Applied)
+    assert world.job(job) == before
+
+
+def test_an_edit_that_keeps_the_times_of_jobs_sends_no_message() -> None:
+    world = scheduled(expression="* * * * * *")
+    assert len(world.queues.messages()) == 300
+    for payload in range(6):
+        world.put_schedule(NAME, expression="* * * * * *", overlap="allow", payload=payload)
+    assert len(world.queues.messages()) == 300
+    world.advance(1)
+    world.deliver()
+    assert [run.job.payload.text for run in world.runs] == ["5"]
+    world.delete_schedule(NAME)
+    assert len(world.queues.messages()) <= 300
+
+
+def test_an_edit_that_dies_anywhere_leaves_no_job_late_and_at_most_one_message_more() -> None:
+    def edit(world: World, faults: Faults) -> None:
+        with suppress(Crash):
+            world.put_schedule(NAME, by=world.process(faults).api, **EDITED)
+
+    counted = Faults()
+    edit(scheduled(), counted)
+    for call in counted.calls:
+        world, faults = scheduled(), Faults()
+        faults.crash(number=call.number, when=When.AFTER)
+        edit(world, faults)
+        world.tick()
+        assert len(world.queues.messages()) <= 2 * 5
+        live(world, 6)
+        check_times(world)
+        check_starts(world)
+
+
+def _recreate(world: World) -> None:
+    world.delete_schedule(NAME)
+    world.put_schedule(NAME, expression="* * * * *", overlap="allow", payload="new")
+
+
+def test_no_job_of_a_deleted_schedule_runs_though_its_id_is_put_again() -> None:
+    for world in _beside_each_call(_recreate, may_escape=(Unavailable,)):
+        world.trigger(NAME)
+        _recreate(world)
+        runs = len(world.runs)
+        live(world, 4)
+        later = [run.job for run in world.runs[runs:]]
+        assert {job.payload.text for job in later} == {'"new"'}
+        assert {job.schedule_incarnation for job in later} == {2}
 
 
 def test_a_pause_stops_what_was_made_ahead_and_what_fell_into_it_is_decided_once() -> None:

@@ -18,17 +18,12 @@ from hourhand.answers.answered import Answered
 from hourhand.api import problems
 from hourhand.api.app import ROUTES
 from hourhand.api.openapi_texts import NODE_PROPERTIES
-from hourhand.api.requests import (
-    BackfillInput,
-    BatchInput,
-    BulkDiscard,
-    BulkRequest,
-    GraphInput,
-    JobSubmission,
-    ScheduleInput,
-)
-from hourhand.api.requests.filters import JobFilters
-from hourhand.api.requests.jobs import RetryInput
+from hourhand.api.requests.batches import BatchInput
+from hourhand.api.requests.filters import BulkDiscard, BulkRequest, JobFilters
+from hourhand.api.requests.graphs import GraphInput
+from hourhand.api.requests.jobs import JobSubmission, RetryInput
+from hourhand.api.requests.schedule_operations import BackfillInput
+from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.domain.errors import HourhandError
 from hourhand.domain.graphs.rules import OnFailure, TriggerRule
 from hourhand.domain.jobs.job import EventKind
@@ -124,6 +119,7 @@ def test_an_occurrence_has_the_fields_of_the_page() -> None:
         ("A recent run", schedules.RecentRun),
         ("A previewed day", schedules.PreviewedDay),
         ("An effect", schedules.ScheduleEffect),
+        ("What a resume would do", schedules.ScheduleResumption),
     ],
 )
 def test_a_part_of_a_schedule_has_the_fields_of_the_page(title: str, model: type[Answered]) -> None:
@@ -174,7 +170,10 @@ def test_the_page_has_each_kind_of_event() -> None:
 def test_the_page_has_each_error_with_its_status() -> None:
     statuses = {error.code: error.status for error in _errors(HourhandError)}
     statuses["internal_error"] = 500
-    shown = {code(row[0])[0]: int(row[1]) for row in rows(section(PAGE, "Errors"))}
+    shown = {
+        code(row[0])[0]: int(row[1])
+        for row in rows(section(read("reference/errors-and-logs.md"), "Errors"))
+    }
 
     assert shown == {name: statuses[name] for name in problems._TITLES}
 
@@ -207,6 +206,8 @@ def test_the_page_has_each_attribute_of_a_context() -> None:
     inner = {
         *("ends_at_monotonic", "monotonic", "last_progress", "take_start", "keep_cursor"),
         *("limit_at_monotonic", "step_overran", "before_end", "unwound_as", "cursor_text"),
+        # What `limit(name)` and the worker call.
+        *("take", "take_async", "limit_seconds", "refuse_calls"),
     }
 
     assert shown == {name for name in dir(JobContext) if not name.startswith("_")} - inner

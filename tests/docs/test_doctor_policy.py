@@ -46,6 +46,8 @@ STACK_CALLS = {
 }
 """A stack's ARN ends with an id that CloudFormation generates."""
 
+# And the ARN of a log group, as policies name it, ends with `:*`.
+
 FOR_CLOUDFORMATION = {"DriftReads", "DriftReadsWithoutResources"}
 """Statements for the calls of CloudFormation, which reads with the rights of the caller."""
 
@@ -92,6 +94,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "ListVersionsByFunction": {"Versions": []},
     "ListEventSourceMappings": {"EventSourceMappings": []},
     "DescribeRule": {"State": "ENABLED"},
+    "FilterLogEvents": {"events": []},
 }
 
 
@@ -126,6 +129,7 @@ RESOURCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "dynamodb": _table,
     "events": lambda asked: _arn("events", f"rule/{asked['Name']}"),
     "lambda": _lambda,
+    "logs": lambda asked: _arn("logs", f"log-group:{asked['logGroupName']}:*"),
     "sqs": lambda asked: _arn("sqs", asked["QueueUrl"].rpartition("/")[2]),
     "sts": lambda _: "*",
 }
@@ -223,7 +227,7 @@ def test_wildcards_are_only_where_aws_has_no_other_way_or_a_name_is_generated(
     assert not [action for action, _ in allowed if "*" in action]
     assert {action for action, resource in allowed if resource == "*"} == WITHOUT_RESOURCES
     assert {action for action, resource in allowed if "*" in resource} == (
-        WITHOUT_RESOURCES | STACK_CALLS
+        WITHOUT_RESOURCES | STACK_CALLS | {"logs:FilterLogEvents"}
     )
 
 

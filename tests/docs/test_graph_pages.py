@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import hourhand
+from hourhand import RunContext
 from hourhand.domain.durable.joins import MAX_CHILDREN
 from hourhand.domain.graphs.definition import MAX_MAP_ITEMS, MAX_NODES
 from hourhand.domain.graphs.parsing import parse_graph
@@ -46,7 +47,7 @@ def test_each_graph_in_one_line_is_a_graph() -> None:
 
 def test_the_limits_are_those_of_the_code() -> None:
     limits = {row[0]: row[1] for row in rows(section(CHILDREN, "Limits"))}
-    assert limits["children of a call"] == f"{MAX_CHILDREN:,}"
+    assert limits["children of a run"].startswith(f"{MAX_CHILDREN:,} in all")
     assert limits["children of `gather`"] == str(MAX_GATHERED)
     assert limits["items of a map in a graph"] == f"{MAX_MAP_ITEMS:,}"
     assert limits["nodes of a graph; its definition"] == f"{MAX_NODES:,}; 256 KB"
@@ -58,8 +59,24 @@ def test_the_options_of_a_child_are_listed() -> None:
     assert set(code(line)) == {"options", *CHILD_OPTIONS}
 
 
+def test_the_example_of_a_race_runs() -> None:
+    _, block = re.findall(r"^```python\n(.*?)^```", CHILDREN, re.M | re.S)
+    registry = Registry()
+    scope: dict[str, Any] = {"RunContext": RunContext}
+    exec(block, scope)  # noqa: S102 - of this repository's own page
+    registry.add("decide", scope["decide"], run_timeout_seconds=7 * 86_400)
+    with FakeHourhand(handlers=registry) as double:
+        late = double.client.submit("decide", {}).id
+        double.advance(days=2)
+        assert double.get(late).result == "too late"
+        approved = double.client.submit("decide", {}).id
+        double.client.runs.signal(approved, "approved", "yes")
+        double.run_due()
+        assert double.get(approved).result == "yes"
+
+
 def test_the_example_of_children_runs() -> None:
-    [block] = re.findall(r"^```python\n(.*?)^```", CHILDREN, re.M | re.S)
+    block, _ = re.findall(r"^```python\n(.*?)^```", CHILDREN, re.M | re.S)
     registry = Registry()
     scope: dict[str, Any] = {"registry": registry}
     # Registered where no other test finds it.

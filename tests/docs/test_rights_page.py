@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hourhand.api.access import ACCESS, Bound
+from hourhand.api.access import Bound
+from hourhand.api.app import ROUTES
 from hourhand.aws.permissions import GRANTS
 from tests.docs.pages import code, names, read, rows, section
 
@@ -33,7 +34,7 @@ def test_the_page_names_the_records_to_which_a_right_is_limited() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    sorted({path for (_, path), access in ACCESS.items() if access.bound not in BOUND_BY_ID}),
+    sorted({route.path for route in ROUTES if route.access.bound not in BOUND_BY_ID}),
 )
 def test_the_page_says_what_each_route_does_for_a_caller_of_one_tenant(path: str) -> None:
     shown = {name.split()[-1] for name in names(section(PAGE, "Tenants"))}

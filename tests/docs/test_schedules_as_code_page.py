@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hourhand.api.requests import ScheduleInput
+from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.cli.schedules.files import read_schedules
 from hourhand.handlers._schedule import MAX_DECLARED_SCHEDULES
 from hourhand.services.schedules.declarations import UNDECLARED_NOTE

@@ -7,9 +7,11 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from hourhand.api.access import AccessRules
-from hourhand.api.requests import BackfillInput, CalendarInput, ScheduleInput
+from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.domain.errors import NotFound
 from hourhand.domain.jobs.job import Job
+from hourhand.domain.schedules.backfills import NewBackfill
+from hourhand.domain.schedules.rule import Exclusion
 from hourhand.domain.schedules.schedule import (
     Backfill,
     Calendar,
@@ -32,7 +34,7 @@ from hourhand.services.schedules.previews import Preview, PreviewFire
 from hourhand.services.schedules.queries import OccurrencePage, OccurrenceRecord
 from hourhand.services.schedules.views import ScheduleView
 from hourhand.settings import Settings
-from hourhand.testing import make_job
+from tests.world.factories import make_job
 from tests.world.world import World
 
 NEXT = START + timedelta(hours=1)
@@ -133,7 +135,14 @@ class FakeSchedules:
         del self.views[schedule_id]
 
     def trigger(
-        self, schedule_id: str, note: str | None, *, actor: str, trace_id: str | None = None
+        self,
+        schedule_id: str,
+        note: str | None,
+        *,
+        actor: str,
+        trace_id: str | None = None,
+        key: str | None = None,
+        **changes: Any,
     ) -> Job:
         self.get(schedule_id)
         self.calls.append(("trigger", schedule_id, note, actor, trace_id))
@@ -150,9 +159,9 @@ class FakeSchedules:
 class FakeBackfills:
     """Answers with a report of 24 nominal times."""
 
-    requests: list[tuple[str, BackfillInput, str]] = field(default_factory=list)
+    requests: list[tuple[str, NewBackfill, str]] = field(default_factory=list)
 
-    def start(self, schedule_id: str, request: BackfillInput, *, actor: str) -> BackfillReport:
+    def start(self, schedule_id: str, request: NewBackfill, *, actor: str) -> BackfillReport:
         self.requests.append((schedule_id, request, actor))
         return BackfillReport(
             backfill=None if request.dry_run else make_backfill(overlap=request.overlap),
@@ -161,6 +170,7 @@ class FakeBackfills:
             total=24,
             fires=(request.start, request.end),
             dry_run=request.dry_run,
+            schedule=make_schedule(id=schedule_id),
         )
 
 
@@ -170,14 +180,16 @@ class FakeCalendars:
 
     calendars: dict[str, Calendar] = field(default_factory=dict)
 
-    def put(self, name: str, request: CalendarInput, *, actor: str) -> tuple[Calendar, bool]:
+    def put(
+        self, name: str, exclude: tuple[Exclusion, ...], *, note: str | None, actor: str
+    ) -> tuple[Calendar, bool]:
         before = self.calendars.get(name)
         self.calendars[name] = Calendar(
             name=name,
             revision=1 if before is None else before.revision + 1,
-            exclude=request.exclusions,
+            exclude=exclude,
             updated_at=START,
-            note=request.note or "",
+            note=note or "",
         )
         return self.calendars[name], before is None
 

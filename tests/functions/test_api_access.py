@@ -9,15 +9,17 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.access import ACCESS, Scope
-from hourhand.api.app import create_app
+from hourhand.api.access import Scope
+from hourhand.api.app import ROUTES, create_app
+from hourhand.api.requests.schedule_operations import BackfillInput
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.services.schedules import views
-from hourhand.testing import Faults
 from tests.functions.api_client import ApiClient, Response
+from tests.world.faults import Faults
 from tests.world.runs import fail_for_good
 from tests.world.world import World
 
+ACCESS = {(route.method, route.path): route.access for route in ROUTES}
 EVERY_SCOPE = " ".join(f"hourhand/{scope}" for scope in Scope)
 OURS, THEIRS = "acme", "globex"
 HOURLY = {"expression": "@hourly", "handler": "greet"}
@@ -66,7 +68,7 @@ BODIES: dict[tuple[str, str], Any] = {
 
 
 def send(client: ApiClient, route: tuple[str, str], id_: str = "one") -> Response:
-    path = route[1].replace("{id}", id_).replace("{name}", id_)
+    path = route[1].replace("{id}", id_).replace("{name}", id_).replace("{n}", "1")
     return client.send(route[0], path, BODIES.get(route, ...))
 
 
@@ -286,6 +288,10 @@ def test_a_schedule_of_the_tenant_is_the_callers(
     ours: ApiClient, world: World, route: tuple[str, str]
 ) -> None:
     put_schedule(world, "one", OURS)
+    wanted = BackfillInput.parse(
+        {**BODIES["POST", "/v1/schedules/{id}/backfill"], "dry_run": False}
+    )
+    world.api.backfills.start("one", wanted, actor="caller")
 
     assert send(ours, route).status < 300
 

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from hourhand.api.app import create_app
-from hourhand.api.requests import AuditRequest
+from hourhand.api.requests.filters import AuditRequest
 from hourhand.domain.schedules.changes import DELETED_KEPT
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.services import audit
 from hourhand.services.cursors import seal
-from hourhand.testing import Faults
 from tests.functions.api_client import ALICE, ApiClient
 from tests.functions.test_api_access import EVERY_SCOPE, OURS, THEIRS, token_client
+from tests.world.faults import Faults
 from tests.world.world import World
 
 BOB = "arn:aws:iam::123456789012:user/bob"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.requests import MAX_PAYLOAD_BYTES
+from hourhand.api.requests._limits import MAX_PAYLOAD_BYTES
 from tests.functions.api_client import ApiClient
 from tests.world.world import World
 

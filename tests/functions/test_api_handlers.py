@@ -96,6 +96,7 @@ def test_a_parked_job_shows_since_when_it_waits_and_its_position(
     assert sorted(each.pop("position") for each in shown) == [1, 2]
     waits: dict[str, Any] = {"kind": "slot", "limit": "greet.pause", "key": None}
     waits |= {"since": "2026-01-05T09:00:01.000Z", "max_running": None, "name": None}
+    waits |= {"blocked_by": None}
     assert shown == [waits, waits]
     for listed in api.get("/v1/jobs").json["jobs"]:
         assert listed["waits_for"] == {**waits, "position": None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -10,14 +11,17 @@ import pytest
 
 from hourhand.api.app import create_app
 from hourhand.domain.callers import caller_key
+from hourhand.domain.errors import HourhandError, PutOff
 from hourhand.domain.ids import json_integer
-from hourhand.domain.jobs.job import Content, JobStatus, Outcome
+from hourhand.domain.jobs.job import Content, Job, JobStatus, Outcome
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.memory import START
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished
-from hourhand.testing import Faults, make_job
+from hourhand.ports.job_store import WriteResult
 from tests.functions.api_client import ALICE, ApiClient, load_event, read_answer
+from tests.world.factories import make_job
+from tests.world.faults import Faults
 from tests.world.runs import fail_for_good
 from tests.world.world import World
 
@@ -272,6 +276,31 @@ def test_an_unavailable_store_is_told_with_a_time_to_retry(world: World) -> None
     response = api.post("/v1/jobs", {"handler": "greet"})
     assert (response.status, response.headers["retry-after"]) == (503, "2")
     assert response.json["type"] == "urn:hourhand:unavailable"
+
+
+def test_an_unavailable_job_of_a_batch_can_be_repeated_under_the_id_that_is_given(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = ApiClient(create_app(world.api))
+    plain = world.store.put_many
+
+    def put_many(jobs: Sequence[Job]) -> list[WriteResult | HourhandError]:
+        plain(jobs[1:])
+        return [PutOff("no", stored=None, job_id=job.id) for job in jobs]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.store, "put_many", put_many)
+        sent = [{"handler": "greet", "payload": n, "tags": {"n": str(n)}} for n in range(3)]
+        first = api.post("/v1/jobs/batch", {"jobs": sent}).json["results"]
+    for result in first:
+        assert (result["status"], result["code"], result["stored"]) == (503, "unavailable", None)
+        assert result["error"]["type"] == "urn:hourhand:unavailable"
+    again = [{**job, "id": result["id"]} for job, result in zip(sent, first, strict=True)]
+    second = api.post("/v1/jobs/batch", {"jobs": again}).json["results"]
+    assert [result["job"]["payload"] for result in second] == [0, 1, 2]
+    assert len(world.store.jobs()) == 3
+    other = api.post("/v1/jobs/batch", {"jobs": [{**again[1], "payload": 9}]}).json["results"]
+    assert other[0]["error"]["type"] == "urn:hourhand:idempotency_conflict"
 
 
 NOT_JSON = ("", "{broken", "[" * 100_000, '"half')

@@ -14,36 +14,26 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from hourhand.api.app import ROUTES
-from hourhand.api.openapi import openapi_document
-from hourhand.api.openapi_routes import DESCRIPTIONS
+from hourhand.api.openapi import DOCUMENTED, model_of, openapi_document
 from hourhand.api.openapi_texts import FIELD_TEXTS, SHAPE_TEXTS
-from hourhand.api.requests import (
+from hourhand.api.requests.batches import BatchInput, CloseInput, MembersInput
+from hourhand.api.requests.filters import BulkRequest, ListRequest
+from hourhand.api.requests.graphs import GraphInput, RerunInput
+from hourhand.api.requests.jobs import JobPatch, JobSubmission, RetryInput
+from hourhand.api.requests.limits import RetimeInput
+from hourhand.api.requests.runs import CallbackResult, ChildrenRequest, RedriveInput, SignalInput
+from hourhand.api.requests.schedule_operations import (
     BackfillInput,
-    BatchInput,
-    BulkRequest,
     CalendarInput,
-    CallbackResult,
-    ChildrenRequest,
-    CloseInput,
-    GraphInput,
     GridRequest,
     HandlerPauseInput,
-    JobPatch,
-    JobSubmission,
-    ListRequest,
-    MembersInput,
     NoteInput,
     PageRequest,
+    PreviewedSchedule,
     PreviewInput,
-    RedriveInput,
-    RerunInput,
-    RetimeInput,
-    RetryInput,
-    ScheduleInput,
-    SignalInput,
+    TriggerInput,
 )
-from hourhand.api.requests.schedule_operations import PreviewedSchedule
-from hourhand.api.requests.schedules import KeepInput, MisfireInput
+from hourhand.api.requests.schedules import KeepInput, MisfireInput, ScheduleInput
 from hourhand.api.routing import Route
 from tests.functions.api_client import ApiClient
 from tests.functions.documented import META_PATHS
@@ -68,18 +58,11 @@ def test_every_route_is_described_and_no_other() -> None:
     assert described == routes
 
 
-@pytest.mark.parametrize("route", [r for r in ROUTES if r.path not in META_PATHS], ids=route_name)
-def test_a_body_and_a_query_are_described_where_they_are_taken(route: Any) -> None:
-    description = DESCRIPTIONS[route.method, route.path]
-    assert (description.body is not None) is route.takes_body
-    assert (description.query is not None) is route.takes_query
-
-
 @pytest.mark.parametrize(
     "model",
     [
         *(JobSubmission, RetryInput, JobPatch, ListRequest, BulkRequest, PageRequest),
-        *(ScheduleInput, MisfireInput, KeepInput, NoteInput, BackfillInput),
+        *(ScheduleInput, MisfireInput, KeepInput, NoteInput, TriggerInput, BackfillInput),
         *(PreviewInput, PreviewedSchedule, CalendarInput),
         *(GraphInput, RerunInput, BatchInput, MembersInput, CloseInput),
         *(ChildrenRequest, GridRequest),
@@ -121,17 +104,17 @@ def test_every_failure_is_a_problem() -> None:
 
 
 MAY_BE_LEFT_OUT = {
-    *(NoteInput, HandlerPauseInput, RetimeInput),
+    *(NoteInput, TriggerInput, HandlerPauseInput, RetimeInput),
     *(SignalInput, CallbackResult, RedriveInput, CloseInput),
 }
 """Bodies without a field that must be given."""
 
 
 def test_only_bodies_whose_fields_are_all_optional_may_be_left_out_altogether() -> None:
-    for (method, path), description in DESCRIPTIONS.items():
-        operation = openapi_document()["paths"][path][method.lower()]
-        if description.body is not None:
-            is_optional = description.body in MAY_BE_LEFT_OUT
+    for route in DOCUMENTED:
+        operation = openapi_document()["paths"][route.path][route.method.lower()]
+        if route.body is not None:
+            is_optional = model_of(route.body) in MAY_BE_LEFT_OUT
             assert operation["requestBody"]["required"] is not is_optional
 
 
@@ -146,10 +129,10 @@ def test_what_is_gone_is_answered_without_content() -> None:
 
 
 def test_the_name_in_a_path_is_a_parameter_of_its_own() -> None:
-    for (method, path), _ in DESCRIPTIONS.items():
-        parameters = openapi_document()["paths"][path][method.lower()]["parameters"]
+    for route in DOCUMENTED:
+        parameters = openapi_document()["paths"][route.path][route.method.lower()]["parameters"]
         named = [parameter["name"] for parameter in parameters if parameter["in"] == "path"]
-        assert named == re.findall(r"{(\w+)}", path)
+        assert named == re.findall(r"{(\w+)}", route.path)
 
 
 def test_operations_have_ids_of_their_own() -> None:

@@ -6,11 +6,12 @@ import json
 from datetime import timedelta
 from typing import Any
 
+import httpx
 import pytest
 
 from hourhand import Retry, RunContext, StepFailed, job
 from hourhand.api.http_request import PUBLIC_ROUTE_KEY
-from hourhand.client import Conflict, Invalid, NotFound
+from hourhand.client import Client, Conflict, Invalid, NotFound, Unreachable
 from hourhand.handlers import Registry
 from hourhand.testing import FakeHourhand, ReplayMismatch, replay
 from tests.functions.api_client import load_event
@@ -130,6 +131,34 @@ def test_the_steps_of_a_run_are_listed_in_their_order_with_their_states(
     assert [s.status for s in steps] == ["succeeded"] * 4
 
 
+@pytest.mark.parametrize("page_size", [1, 2, 3, 4, 5])
+def test_the_newest_steps_come_first_if_that_is_asked_for(
+    hourhand: FakeHourhand, page_size: int
+) -> None:
+    run_id = finished(hourhand)
+    paths = [step.path for step in hourhand.client.runs.steps(run_id)]
+    assert len(paths) == 4
+    steps = hourhand.client.runs.steps(run_id, order="newest", page_size=page_size)
+    assert [step.path for step in steps] == paths[::-1]
+
+
+def test_a_step_that_is_recorded_meanwhile_does_not_move_the_pages_of_the_older_ones(
+    hourhand: FakeHourhand,
+) -> None:
+    run_id = started(hourhand)
+    newest_first = hourhand.client.runs.steps(run_id, order="newest", page_size=1)
+    assert next(newest_first).path == "approved"
+    hourhand.client.runs.signal(run_id, "approved")
+    hourhand.advance(hours=2)
+    assert [step.path for step in newest_first] == ["charge"]
+
+
+def test_an_unknown_order_of_steps_is_refused(hourhand: FakeHourhand) -> None:
+    with pytest.raises(Invalid) as refused:
+        list(hourhand.client.runs.steps(finished(hourhand), order="latest"))
+    assert [fault.field for fault in refused.value.errors] == ["order"]
+
+
 @pytest.mark.parametrize(("handler", "code"), [("plain", "not_durable"), ("fulfil", "run_ended")])
 def test_a_signal_for_a_job_that_takes_none_is_refused(
     hourhand: FakeHourhand, handler: str, code: str
@@ -163,6 +192,25 @@ def test_a_callback_is_completed_over_the_api(hourhand: FakeHourhand) -> None:
     assert hourhand.get(run_id).result == {"paid": 5}
     with pytest.raises(NotFound):
         client.callbacks.succeed("cb_forged", 1)
+
+
+def test_a_client_shows_the_token_of_a_callback_in_no_log_and_no_error(
+    hourhand: FakeHourhand, caplog: pytest.LogCaptureFixture
+) -> None:
+    started(hourhand, "pay")
+    with caplog.at_level("DEBUG"):
+        hourhand.client.callbacks.heartbeat(TOKENS[-1])
+
+        def silent(_: httpx.Request) -> httpx.Response:
+            raise httpx.ReadTimeout("silent")
+
+        with (
+            Client("http://127.0.0.1:1", transport=httpx.MockTransport(silent)) as client,
+            pytest.raises(Unreachable) as lost,
+        ):
+            client.callbacks.heartbeat(TOKENS[-1])
+    assert "/v1/callbacks/{token}/heartbeat" in str(lost.value)
+    assert TOKENS[-1] not in f"{lost.value} {caplog.text}"
 
 
 def test_a_callback_that_fails_raises_in_the_run(hourhand: FakeHourhand) -> None:
@@ -210,6 +258,20 @@ def test_a_part_of_a_run_that_succeeded_runs_again(hourhand: FakeHourhand) -> No
     with pytest.raises(Invalid) as refused:
         hourhand.client.runs.redrive(run_id, paths=["shop"])
     assert "no call of this path" in str(refused.value)
+
+
+def test_steps_that_run_again_get_new_keys_if_that_is_asked_for(hourhand: FakeHourhand) -> None:
+    run_id = finished(hourhand)
+    assert not hourhand.client.runs.plan_redrive(run_id, ["charge"]).new_keys
+    assert hourhand.client.runs.plan_redrive(run_id, ["charge"], new_keys=True).new_keys
+    Broken.is_broken = True
+    hourhand.client.runs.redrive(run_id, paths=["charge", "ship"], new_keys=True)
+    hourhand.run_due()
+    assert hourhand.get(run_id).status == "DEAD"
+    assert CALLS == ["charge", "ship", "charge", "refund", "refund"]
+    with pytest.raises(Invalid) as refused:
+        hourhand.client.runs.redrive(run_id, new_keys=True)
+    assert "new_keys needs from" in str(refused.value)
 
 
 def test_a_live_run_and_a_plain_job_are_not_redriven_in_parts(hourhand: FakeHourhand) -> None:

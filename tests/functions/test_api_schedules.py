@@ -14,7 +14,6 @@ from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.schedules.schedule import BackfillOrder, JournalEntry, Reprocess, SkipReason
 from hourhand.memory import START
 from hourhand.services.schedules.views import ScheduleView
-from hourhand.testing import make_job
 from tests.functions.api_client import ALICE, ApiClient, load_event, read_answer
 from tests.functions.schedule_fakes import (
     DEFINITION,
@@ -25,6 +24,7 @@ from tests.functions.schedule_fakes import (
     make_schedule,
     skipped,
 )
+from tests.world.factories import make_job
 
 LEAST = {"expression": "0 9 * * MON-FRI", "handler": "greet"}
 WHOLE: dict[str, Any] = {
@@ -155,6 +155,7 @@ def test_defaults_are_filled_in_and_the_handlers_policies_are_null(api: ApiClien
         "end_at": None,
         "max_occurrences": None,
         "jitter_seconds": 0,
+        "expires_after_seconds": None,
         "misfire": {"policy": "latest", "window_seconds": 86_400},
         "overlap": "skip",
         "max_running": 1,
@@ -180,6 +181,8 @@ def test_defaults_are_filled_in_and_the_handlers_policies_are_null(api: ApiClien
         "paused_at": None,
         "next_at": "2026-01-05T10:00:00.000Z",
         "broken_reason": None,
+        "behind_seconds": None,
+        "on_resume": None,
         "last_occurrence": None,
         "occurrences_made": 0,
         "backfills": [],
@@ -222,7 +225,9 @@ def test_a_schedule_tells_how_it_stands(api: ApiClient, services: FakeServices) 
     assert told["last_occurrence"] == "2026-01-05T09:00:00.000Z"
     assert told["backfills"] == [
         {
+            "n": 0,
             "id": "b1",
+            "status": "running",
             "from": "2026-01-04T09:00:00.000Z",
             "to": "2026-01-05T09:00:00.000Z",
             "overlap": "buffer_all",
@@ -233,6 +238,7 @@ def test_a_schedule_tells_how_it_stands(api: ApiClient, services: FakeServices) 
             "created_at": "2026-01-05T09:00:00.000Z",
             "total": 24,
             "done": 3,
+            "failed": 0,
             "made": 2,
             "skipped": 1,
         }

@@ -165,3 +165,51 @@ def test_a_month_that_is_none_is_refused(api: ApiClient, month: Any) -> None:
     body = {"schedule": {"expression": "@daily"}, "month": month}
     response = api.post("/v1/schedules/preview", body)
     assert (response.status, response.fields) == (422, ["month"])
+
+
+def test_a_local_anchor_is_of_the_zone_of_the_schedule(api: ApiClient) -> None:
+    fortnight = {"expression": "every(2 weeks)", "timezone": "Europe/Berlin", "handler": "greet"}
+    told = put(api, **fortnight, anchor="2026-01-05T09:00")
+    assert told["anchor"] == "2026-01-05T08:00:00.000Z"
+    assert told["next_at"] == "2026-01-19T08:00:00.000Z"
+    assert put(api, **fortnight, anchor=told["anchor"])["revision"] == told["revision"]
+    asked = {
+        "schedule": {**fortnight, "anchor": "2026-03-23T09:00:00"},
+        "after": "2026-03-24T00:00:00Z",
+    }
+    first = api.post("/v1/schedules/preview", {**asked, "count": 1}).json["fires"][0]
+    assert first["local"] == "2026-04-06T09:00:00.000+02:00"
+    other = put(api, "/v1/schedules/other", expression="every(1 day)")
+    assert other["anchor"] == "2026-01-05T09:00:00.000Z"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"anchor": "2026-01-05T09:00", "timezone": "Mars/Base"},
+        {"anchor": "2026-02-30T09:00"},
+        {"anchor": "2026-01-05"},
+        {"anchor": "1960-01-05T09:00"},
+        {"expires_after_seconds": 0},
+        {"expires_after_seconds": 31_622_401},
+    ],
+)
+def test_a_wrong_anchor_or_deadline_is_refused(api: ApiClient, fields: dict[str, Any]) -> None:
+    body = {**EVERY_TWO_MINUTES, "expression": "every(2 weeks)", **fields}
+    response = api.send("PUT", PATH, body)
+    assert response.status == 422
+    assert set(response.fields) <= set(fields)
+
+
+def test_a_trigger_takes_a_payload_a_priority_and_a_key(api: ApiClient, world: World) -> None:
+    put(api, expression="@yearly", expires_after_seconds=60)
+    body = {"payload": {"n": 2}, "priority": "high", "idempotency_key": "order-7"}
+    first = api.post(f"{PATH}/trigger", body)
+    assert (first.status, first.json["payload"], first.json["priority"]) == (201, {"n": 2}, "high")
+    assert first.json["expires_at"] == "2026-01-05T09:01:00.000Z"
+    assert api.post(f"{PATH}/trigger", body).json["id"] == first.json["id"]
+    other = api.post(f"{PATH}/trigger", {**body, "payload": None})
+    assert (other.status, other.json["type"]) == (409, "urn:hourhand:idempotency_conflict")
+    assert api.post(f"{PATH}/trigger", {"priority": "urgent"}).fields == ["priority"]
+    assert api.post(f"{PATH}/trigger").json["payload"] == {"n": 1}
+    assert len(api.get(f"{PATH}/occurrences").json["occurrences"]) == 2

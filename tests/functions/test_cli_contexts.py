@@ -19,6 +19,7 @@ READS = {
     *("runs steps", "runs journal", "jobs children", "check"),
     *("graphs show", "batches show", "schedules grid"),
     *("schedules list", "schedules show", "schedules occurrences", "schedules preview"),
+    *("schedules backfills", "quotas list", "shards show"),
     *("calendars list", "calendars show", "dead-letters list", "dead-letters show"),
     *("stats", "console", "doctor", "config show", "estimate", "dev", "demo"),
     # They change only files on this machine.

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from hourhand.api.requests import JobSubmission
+from hourhand.api.requests.jobs import JobSubmission
 from hourhand.domain.jobs.job import Job, JobStatus, Progress
 from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.memory import MemoryJobLogs

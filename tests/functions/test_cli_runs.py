@@ -48,6 +48,9 @@ def test_steps_shows_each_call_with_its_state_and_result(shell: Shell, world: Wo
     assert listed[3].startswith("approved wait waiting 0")
     steps = shell.type("runs", "steps", "run", "--json").objects
     assert [step["result"] for step in steps] == [{"cents": 5}, None, None]
+    newest = shell.type("runs", "steps", "run", "--order", "newest", "--limit", "1")
+    assert words(newest.out.splitlines()[1]).startswith("approved wait waiting 0")
+    assert "Only the newest 1 are shown." in newest.err
 
 
 def test_steps_says_that_a_large_result_is_not_shown(shell: Shell, world: World) -> None:
@@ -92,7 +95,12 @@ def test_a_redrive_may_be_planned_first(shell: Shell, world: World) -> None:
         "not reset   card",
         "not reset   charge",
         "A call that is not reset keeps its result. Without one, it is tried again.",
+        "Steps that run again keep their keys.",
     ]
+    ran = shell.type("runs", "redrive", "run", "--from", "charge", "--new-keys", "--dry-run")
+    assert ran.out.splitlines()[-1] == (
+        "Steps that run again get new keys: their effects happen again."
+    )
     assert world.job("run").round == 1
     assert shell.type("runs", "redrive", "run", "--from", "approved").code == 0
     assert world.job("run").round == 2
@@ -102,7 +110,11 @@ def test_a_redrive_may_be_planned_first(shell: Shell, world: World) -> None:
 
 @pytest.mark.parametrize(
     ("flags", "message"),
-    [(["--dry-run"], "needs --from"), (["--fresh", "--from", "a"], "cannot be given together")],
+    [
+        (["--dry-run"], "needs --from"),
+        (["--new-keys"], "needs --from"),
+        (["--fresh", "--from", "a"], "cannot be given together"),
+    ],
 )
 def test_flags_that_contradict_each_other_are_refused(
     shell: Shell, flags: list[str], message: str

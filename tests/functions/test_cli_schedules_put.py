@@ -18,6 +18,7 @@ def test_a_schedule_is_put_with_every_field_as_a_flag(shell: Shell) -> None:
         "--end-at": "2027-02-01T00:00+01:00",
         "--anchor": "2026-01-01T00:00Z",
         "--max-occurrences": "9",
+        "--expires-after": "10m",
         "--jitter": "30s",
         "--dst-gap": "skip",
         "--dst-fold": "both",
@@ -54,6 +55,7 @@ def test_a_schedule_is_put_with_every_field_as_a_flag(shell: Shell) -> None:
         "end_at": "2027-01-31T23:00:00.000Z",
         "anchor": "2026-01-01T00:00:00.000Z",
         "max_occurrences": 9,
+        "expires_after_seconds": 600,
         "jitter_seconds": 30,
         "dst_gap": "skip",
         "dst_fold": "both",
@@ -89,6 +91,16 @@ def test_what_is_not_given_is_not_sent(shell: Shell) -> None:
     put(shell)
 
     assert asked(shell) == {"expression": "0 * * * *", "handler": "greet"}
+
+
+@pytest.mark.parametrize("typed", ["2026-01-05", "2026-01-05 00:00", "2026-01-05T00:00:00"])
+def test_an_anchor_without_an_offset_is_in_the_zone_of_the_schedule(
+    shell: Shell, typed: str
+) -> None:
+    schedule = put(shell, "x", *HOURLY, "--timezone", "Europe/Berlin", "--anchor", typed)
+
+    assert asked(shell)["anchor"] == "2026-01-05T00:00:00"
+    assert schedule["anchor"] == "2026-01-04T23:00:00.000Z"
 
 
 def test_a_put_says_how_it_stands_and_when_it_fires_next(shell: Shell) -> None:

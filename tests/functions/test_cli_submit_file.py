@@ -390,6 +390,31 @@ def test_what_stdin_held_and_is_not_known_to_be_submitted_is_kept(
     assert numbers == list(range(len(numbers)))
 
 
+def test_a_job_of_a_throttled_batch_is_shown_with_its_fate_and_the_id_for_a_repeat(
+    shell: Shell, jobs_file: Path
+) -> None:
+    def throttled(request: httpx.Request) -> httpx.Response:
+        error = {"status": 503, "type": "urn:hourhand:unavailable", "detail": "Wait."}
+        known = {f"j{n}": stored for n, stored in enumerate([True, False, None])}
+        jobs = json.loads(request.content)["jobs"]
+        results = [
+            {"error": error, "id": job["id"], "stored": known.get(job.get("id"))} for job in jobs
+        ]
+        return httpx.Response(207, json={"results": results})
+
+    write(jobs_file, [{"handler": "greet", "id": f"j{n}"} for n in range(12)])
+    shell.answer = throttled
+    ran = submit(shell, "-", stdin=jobs_file.read_text())
+    assert ran.code == 5
+    fates = [("j0", "yes"), ("j1", "no"), ("j2", "unknown")]
+    reasons = [f"Wait. (stored: {stored}; safe to repeat as {job_id})" for job_id, stored in fates]
+    for number, reason in enumerate(reasons, start=1):
+        assert f"line {number}: {reason}\n" in ran.err
+    assert ran.err.count("safe to repeat") == 10
+    kept = [json.loads(text)["reason"] for text in Path("failed.ndjson").read_text().splitlines()]
+    assert (kept[:3], len(kept)) == (reasons, 12)
+
+
 def test_a_caller_who_may_not_submit_is_told_once(shell: Shell, jobs_file: Path) -> None:
     shell.answer = lambda request: httpx.Response(403, json={"message": "Forbidden"})
     ran = submit(shell, jobs_file)

@@ -392,6 +392,16 @@ def test_the_past_of_a_schedule_is_run_on_purpose(caller: Caller, world: World) 
     [schedule] = caller("schedules.list")
     assert [one.id for one in schedule.backfills] == [made.backfill.id]
 
+    paused = caller("schedules.pause_backfill", "hourly", made.backfill.n, note="wait")
+    assert (paused.n, paused.status, paused.done, paused.failed) == (1, "paused", 0, 0)
+    assert caller("schedules.resume_backfill", "hourly", 1).status == "running"
+    assert caller("schedules.cancel_backfill", "hourly", 1).status == "cancelled"
+    assert [one.status for one in caller("schedules.backfills", "hourly")] == ["cancelled"]
+    with pytest.raises(Conflict):
+        caller("schedules.resume_backfill", "hourly", 1)
+    with pytest.raises(NotFound):
+        caller("schedules.cancel_backfill", "hourly", 2)
+
 
 def test_a_preview_tells_what_the_clocks_do(caller: Caller) -> None:
     preview = caller(

@@ -85,6 +85,22 @@ TWINS: dict[str, tuple[Call, str]] = {
         lambda c: c.schedules.backfill("x", EARLIER, NOW),
         f"schedules backfill x {' '.join(PAST)} --yes",
     ),
+    "GET /schedules/{id}/backfills": (
+        lambda c: list(c.schedules.backfills("x")),
+        "schedules backfills x",
+    ),
+    "POST /schedules/{id}/backfills/{n}/pause": (
+        lambda c: c.schedules.pause_backfill("x", 1),
+        "schedules backfill pause x 1",
+    ),
+    "POST /schedules/{id}/backfills/{n}/resume": (
+        lambda c: c.schedules.resume_backfill("x", 1),
+        "schedules backfill resume x 1",
+    ),
+    "POST /schedules/{id}/backfills/{n}/cancel": (
+        lambda c: c.schedules.cancel_backfill("x", 1),
+        "schedules backfill cancel x 1 --yes",
+    ),
     "GET /schedules/{id}/occurrences": (
         lambda c: list(c.schedules.occurrences("x")),
         "schedules occurrences x",
@@ -111,6 +127,23 @@ TWINS: dict[str, tuple[Call, str]] = {
     "DELETE /limits/{name}": (lambda c: c.limits.delete("x"), "limits set x --restore"),
     "POST /limits/{name}/free": (lambda c: c.limits.free("x", "y"), "limits free x y"),
     "POST /limits/{name}/retime": (lambda c: c.limits.retime("x"), "limits retime x"),
+    "GET /quotas": (lambda c: c.quotas(), "quotas list"),
+    "PUT /quotas/tenant/{tenant}": (
+        lambda c: c.put_quota("tenant", "x", live=3),
+        "quotas set tenant x --live 3",
+    ),
+    "DELETE /quotas/tenant/{tenant}": (
+        lambda c: c.delete_quota("tenant", "x"),
+        "quotas remove tenant x",
+    ),
+    "PUT /quotas/caller/{caller}": (
+        lambda c: c.put_quota("caller", "x", accepted_per_minute=3),
+        "quotas set caller x --accepted-per-minute 3",
+    ),
+    "DELETE /quotas/caller/{caller}": (
+        lambda c: c.delete_quota("caller", "x"),
+        "quotas remove caller x",
+    ),
     "GET /health": (lambda c: c.health(), ""),
 }
 STDIN = {
@@ -138,6 +171,7 @@ WITHOUT_VIEW = {
     "PUT /limits/{name}": "a handler's page shows its limits; commands change them",
     "DELETE /limits/{name}": "a handler's page shows its limits; commands change them",
     "POST /limits/{name}/free": "a handler's page shows its limits; commands change them",
+    **dict.fromkeys((name for name in TWINS if "/quotas" in name), "commands change quotas"),
     "POST /graphs": "code or a file defines a graph, which a form cannot hold",
     "POST /batches": "code or a file has the jobs, which a form cannot hold",
     "POST /batches/{id}/jobs": "code or a file has the jobs, which a form cannot hold",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from urllib.parse import quote
 
 from hourhand.domain.jobs.job import JobStatus, OnLost
 from hourhand.domain.schedules.journal import RING_ENTRIES
 from hourhand.domain.schedules.schedule import JournalEntry
 from hourhand.ports.schedule_store import JournalPage
-from hourhand.testing import make_job
-from tests.infra.recorded_cloud import RecordedCloud
+from tests.infra.recorded_cloud import CALLER, RecordedCloud
+from tests.world.factories import make_job
 
 ITEM_BYTES = 2_000
 OBJECT_BYTES = 300_000
@@ -26,6 +27,7 @@ def play(cloud: RecordedCloud) -> None:
     operations(cloud)
     lost_and_owed(cloud)
     paused_handlers(cloud)
+    quotas(cloud)
     limited_handlers(cloud)
     durable_runs(cloud)
     children(cloud)
@@ -144,6 +146,19 @@ def paused_handlers(cloud: RecordedCloud) -> None:
     ended = {job_id: status_of(cloud, job_id) for job_id in (expiring, cancelled, resumed, woken)}
     assert list(ended.values()) == ["EXPIRED", "CANCELLED", "SUCCEEDED", "SUCCEEDED"]
     cloud.api("GET", "/v1/audit?handler=greet")
+
+
+def quotas(cloud: RecordedCloud) -> None:
+    """Quotas of a tenant and of a caller, whose live jobs a tick counts."""
+    cloud.api("PUT", "/v1/quotas/tenant/acme", {"accepted_per_minute": 100})
+    cloud.api("PUT", f"/v1/quotas/caller/{quote(CALLER, safe='')}", {"live": 100})
+    job = cloud.api("POST", "/v1/jobs", {"handler": "greet", "tenant": "acme"})["id"]
+    cloud.minutes(1)
+    cloud.deliver()
+    assert status_of(cloud, job) == "SUCCEEDED"
+    assert len(cloud.api("GET", "/v1/quotas")["quotas"]) == 2
+    cloud.api("DELETE", "/v1/quotas/tenant/acme")
+    cloud.api("DELETE", f"/v1/quotas/caller/{quote(CALLER, safe='')}")
 
 
 def limited_handlers(cloud: RecordedCloud) -> None:
@@ -297,6 +312,9 @@ def changes(cloud: RecordedCloud, often: dict[str, Any]) -> None:
     first = (cloud.now() - timedelta(days=2)).replace(second=0, microsecond=0)
     asked = {"from": first.isoformat(), "to": (first + timedelta(minutes=9)).isoformat()}
     cloud.api("POST", "/v1/schedules/often/backfill", asked)
+    for verb in ("pause", "resume", "cancel"):
+        cloud.api("POST", f"/v1/schedules/often/backfills/1/{verb}", {})
+    cloud.api("GET", "/v1/schedules/often/backfills")
     cloud.minutes(4)
     cloud.api("PUT", "/v1/calendars/holidays", {"exclude": ["2030-01-02"]})
     cloud.api("PUT", "/v1/schedules/often", {**often, "payload": "other"})

@@ -6,6 +6,7 @@ Imports the CDK only when the first one is made: it starts Node.
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -66,7 +67,10 @@ class Deployment:
     @classmethod
     def read(cls, stack: CloudFormationStackArtifact, assembly: Path) -> Deployment:
         """Return the deployment of a stack in the assembly in a folder."""
-        warnings = tuple(str(message.entry.data) for message in stack.messages)
+        # Of messages, `stack.messages` raises here: jsii does not know their type.
+        noted = (json.loads(path.read_text()) for path in assembly.glob("*.metadata.json"))
+        entries = [entry for each in noted for listed in each.values() for entry in listed]
+        warnings = tuple(one["data"] for one in entries if one["type"] == "aws:cdk:warning")
         return cls(stack.template, assembly, warnings)
 
     @property

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from graphlib import TopologicalSorter
 from typing import Any
 
 import pytest
 
+from hourhand.aws.published import UNCOMPILED
 from hourhand.aws.table_schema import FUNCTION_VISIBILITY_SECONDS
 from hourhand.settings import (
     API_NEEDS,
@@ -191,6 +193,28 @@ def test_a_worker_may_run_as_long_as_its_message_stays_hidden(dev: Deployment) -
 def test_the_worker_alone_may_send_to_the_queue_that_invokes_it(dev: Deployment) -> None:
     loops = {function: dev.function(function).get("RecursiveLoop") for function in FUNCTIONS}
     assert loops == {"api": None, "scheduler": None, "worker": "Allow"}
+
+
+def test_a_function_without_bytecode_says_so_in_its_description_and_in_a_warning(
+    deployments: Deployments,
+) -> None:
+    from hourhand_cdk.app import make_stack
+    from hourhand_cdk.config import read_config
+
+    packed = deployments.packed
+    lacking = replace(packed, report=replace(packed.report, uncompiled=("worker",)))
+    deployment = deployments.synthesise(lambda app: make_stack(app, read_config({}), lacking))
+    described = {name: deployment.function(name)["Description"] for name in FUNCTIONS}
+    assert [name for name, said in described.items() if said.endswith(UNCOMPILED)] == ["worker"]
+    (warning,) = (one for one in deployment.warnings if "bytecode" in one)
+    assert warning.startswith("The worker function has no bytecode: each cold start compiles")
+
+
+def test_where_lambda_knows_no_recursive_loop_the_template_has_none(
+    deployments: Deployments,
+) -> None:
+    there = deployments.of(allow_recursion="false")
+    assert "RecursiveLoop" not in there.function("worker")
 
 
 def test_tracing_that_is_off_leaves_no_trace(dev: Deployment) -> None:

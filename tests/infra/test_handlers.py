@@ -19,6 +19,8 @@ from tests.infra.packing.folders import write_files
 class FakePacking:
     """Stands for `pack`: makes folders with ``files`` in each, and notes what it was asked for."""
 
+    uncompiled: tuple[str, ...] = ()
+
     def __init__(self, files: Mapping[str, str]) -> None:
         self.files = files
         self.asked: dict[str, Any] = {}
@@ -28,7 +30,14 @@ class FakePacking:
         api, scheduler, worker = (
             write_files(to / name, self.files) for name in ("api", "scheduler", "worker")
         )
-        report = Report(target=str(target), module="jobs", handlers=(), rows=(), proof="")
+        report = Report(
+            target=str(target),
+            module="jobs",
+            handlers=(),
+            rows=(),
+            proof="",
+            uncompiled=self.uncompiled,
+        )
         return Packed(
             api=api, scheduler=scheduler, worker=worker, module="jobs", handlers=(), report=report
         )
@@ -60,6 +69,20 @@ def test_tracing_is_taken_where_its_sdk_is_there_or_not_needed(
 ) -> None:
     packing(monkeypatch, files)
     assert packed_handlers(config(tracing=tracing), tmp_path).module == "jobs"
+
+
+@pytest.mark.parametrize("uncompiled", [(), ("worker",)])
+def test_a_package_without_bytecode_is_an_error_only_where_bytecode_is_required(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uncompiled: tuple[str, ...]
+) -> None:
+    packing(monkeypatch, {"main.py": ""}).uncompiled = uncompiled
+    assert packed_handlers(config(), tmp_path).report.uncompiled == uncompiled
+    strict = config(require_bytecode="true")
+    if not uncompiled:
+        assert packed_handlers(strict, tmp_path).module == "jobs"
+        return
+    with pytest.raises(PackingError, match="require_bytecode=true, and worker would have no byte"):
+        packed_handlers(strict, tmp_path)
 
 
 def test_the_config_says_what_is_packed_and_for_what(

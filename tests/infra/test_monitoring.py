@@ -20,10 +20,13 @@ ALARM_NAMES = {
     *("api-errors", "scheduler-errors", "worker-errors", "api-failures"),
     *("api-throttles", "scheduler-throttles", "worker-throttles"),
     *(f"{table.name}-table-throttles" for table in TABLES),
-    *("skew", "duplicates"),
+    *("skew", "duplicates", "recursion-dropped", "jobs-in-an-hour"),
 }
-AT_ONCE = {"dead-jobs", "missed-schedules", "backstop", "tick-failures"}
-"""They tell of what stays until somebody deals with it, not of how the last minute went."""
+AT_ONCE = {
+    *("dead-jobs", "missed-schedules", "backstop", "tick-failures"),
+    *("recursion-dropped", "jobs-in-an-hour"),
+}
+"""They tell of what stays until somebody deals with it, or of one hour, not of the last minute."""
 
 URGENT = {"no-tick", "oldest-due", "lateness", "api-failures"}
 """Somebody waits while they last. The others' ends are told to nobody: a new stack would begin with
@@ -49,6 +52,7 @@ def told_otherwise(deployments: Deployments) -> Deployment:
         dead_jobs_alarm="72",
         duplicates_alarm_percent="73",
         errors_alarm_percent="74",
+        jobs_alarm_per_hour="76",
         skew_alarm_ms="750",
     )
 
@@ -136,8 +140,8 @@ def test_only_what_lasts_alarms(full: Deployment) -> None:
 
 
 def test_an_outage_alarms_within_five_minutes(full: Deployment) -> None:
-    # Duplicates are no outage: no job is late or lost by them.
-    for name in ALARM_NAMES - {"duplicates"}:
+    # By duplicates and by many jobs, none is late or lost.
+    for name in ALARM_NAMES - {"duplicates", "jobs-in-an-hour"}:
         alarm = alarms(full)[name]
         assert alarm["DatapointsToAlarm"] * period_seconds(alarm) <= 300, name
 
@@ -211,6 +215,7 @@ def test_without_metric_math_only_alarms_on_one_metric_are_made(deployments: Dep
         *("oldest-due", "lateness", "dead-jobs", "missed-schedules"),
         *("backstop", "tick-failures", "skew"),
         *("api-throttles", "scheduler-throttles", "worker-throttles"),
+        *("recursion-dropped", "jobs-in-an-hour"),
     }
 
 

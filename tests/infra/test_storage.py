@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from fnmatch import fnmatch
 from typing import Any
 
 import pytest
 
 from hourhand.aws.table_schema import TABLES
 from tests.contract.aws_services import AwsServices, moto_services
+from tests.infra.evaluation import ACCOUNT, REGION
 from tests.infra.stacks import Deployment, Deployments
 
 TABLE = "AWS::DynamoDB::GlobalTable"
@@ -179,7 +182,34 @@ def test_the_key_is_opened_to_no_service_but_cloudwatch(deployments: Deployments
         if "Service" in statement["Principal"]
     }
     # Its alarms go to the topic that the key encrypts.
-    assert services == {"cloudwatch.amazonaws.com"}
+    assert services == {"cloudwatch.amazonaws.com", "logs.eu-central-1.amazonaws.com"}
+
+
+def test_a_key_of_ones_own_encrypts_logs_and_environments(deployments: Deployments) -> None:
+    deployment = deployments.of(customer_key=True)
+    ((key_id, key),) = deployment.of_type(KEY).items()
+    arn = deployment.evaluation.value({"Fn::GetAtt": [key_id, "Arn"]})
+    groups = deployment.properties("AWS::Logs::LogGroup")
+    assert len(groups) == 4
+    assert {group["KmsKeyId"] for group in groups} == {arn}
+    functions = deployment.properties("AWS::Lambda::Function")
+    assert {function["KmsKeyArn"] for function in functions} == {arn}
+    (logs,) = (
+        statement
+        for statement in deployment.evaluation.value(key["Properties"])["KeyPolicy"]["Statement"]
+        if statement.get("Sid") == "LogsEncrypt"
+    )
+    pattern = logs["Condition"]["ArnLike"]["kms:EncryptionContext:aws:logs:arn"]
+    names = [group["LogGroupName"] for group in groups]
+    ours = f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:"
+    assert all(fnmatch(f"{ours}{name}", pattern) for name in names)
+    assert not fnmatch(f"{ours}/aws/lambda/another", pattern)
+
+
+def test_the_conditions_of_a_key_hold_in_every_partition(deployments: Deployments) -> None:
+    template = json.dumps(deployments.of(customer_key=True).template)
+    assert '.amazonaws.com", ' not in template.split("kms:ViaService")[1][:400]
+    assert '{"Ref": "AWS::URLSuffix"}' in template.split("kms:ViaService")[1][:400]
 
 
 @pytest.mark.parametrize("stage", ["dev", "prod"])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from itertools import islice, pairwise
 
@@ -31,10 +31,7 @@ HOUR = timedelta(hours=1)
 SECOND = timedelta(seconds=1)
 
 BRUTE_FORCE, CRONSIM = "brute force", "cronsim"
-CRONSIM_IS_WRONG = (
-    "cronsim is wrong: wild expression, day of a change by or at part of an hour or at midnight,"
-    " or the hour after the midnight that follows a change by part of an hour"
-)
+CRONSIM_IS_WRONG = "cronsim is wrong: every hour, day of a change by part of an hour"
 
 
 @dataclass(frozen=True)
@@ -140,7 +137,7 @@ def kind_of(case: Case) -> str:
     if case.is_long:
         return "Unix, years ahead"
     dialect = "AWS" if _is_aws(case) else "seconds" if _has_seconds(case) else "Unix"
-    if parse(case.text).is_wild:
+    if parse(case.text).is_hourly:
         return f"{dialect}, real time"
     return f"{dialect}, fixed, {case.gap} and {case.fold}"
 
@@ -157,30 +154,17 @@ def cronsim_can_tell(case: Case) -> bool:
     """It knows one Unix expression and the default policies; with six fields, none at all."""
     if not case.is_default or _is_aws(case) or BETWEEN_EXPRESSIONS in case.text:
         return False
-    return not _has_seconds(case) or parse(case.text).is_wild
+    return not _has_seconds(case) or parse(case.text).is_hourly
 
 
 def cronsim_is_known_wrong(case: Case, at: datetime) -> bool:
     """Whether cronsim cannot be trusted about this instant: see ``CRONSIM_IS_WRONG``.
 
-    With a wild minute or hour it goes by jumps from full hour to full hour, and to midnights. After
-    a change by half an hour it lands on every half hour, up to and in the next day's first hour.
+    With every hour it goes by jumps from full hour to full hour. After a change by half an hour it
+    lands on every half hour.
     """
-    if not parse(case.text).is_wild:
-        return False
     local = at.astimezone(zone_of(case.zone))
-    yesterday = local.date() - DAY
-    return has_odd_change(case.zone, local.date()) or (
-        local.hour == 0 and has_change_by_part_of_an_hour(case.zone, yesterday)
-    )
-
-
-def has_odd_change(zone: str, local: date) -> bool:
-    """Whether, on that date, clocks change by or at part of an hour, or leave out a midnight."""
-    return has_change_by_part_of_an_hour(zone, local) or any(
-        following.minute or shown < datetime.combine(shown + DAY, time()) < following
-        for shown, following in _changes_on(zone, local)
-    )
+    return parse(case.text).is_hourly and has_change_by_part_of_an_hour(case.zone, local.date())
 
 
 def has_change_by_part_of_an_hour(zone: str, local: date) -> bool:

@@ -73,7 +73,7 @@ class Expression:
     minutes: frozenset[int]
     hours: frozenset[int]
     days: Days
-    is_wild: bool
+    is_hourly: bool
 
 
 def parse(text: str) -> Expression:
@@ -87,13 +87,8 @@ def parse(text: str) -> Expression:
         seconds = fields.pop(0) if len(fields) == 6 else "0"
         days = _unix_days(*fields[2:])
     minute, hour = fields[:2]
-    return Expression(
-        seconds=_field(seconds, 0, 59),
-        minutes=_field(minute, 0, 59),
-        hours=_field(hour, 0, 23),
-        days=days,
-        is_wild=minute.startswith("*") or hour.startswith("*"),
-    )
+    minutes, hours = _field(minute, 0, 59), _field(hour, 0, 23)
+    return Expression(_field(seconds, 0, 59), minutes, hours, days, len(hours) == 24)
 
 
 def _unix_days(day: str, month: str, weekday: str) -> Days:

@@ -10,22 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hourhand.api.app import create_app
-from hourhand.api.requests import (
+from hourhand.api.requests.filters import BulkDiscard, BulkRequest, ListRequest, LogRequest
+from hourhand.api.requests.jobs import JobPatch, JobSubmission, RetryInput
+from hourhand.api.requests.schedule_operations import (
     BackfillInput,
-    BulkDiscard,
-    BulkRequest,
     CalendarInput,
-    JobPatch,
-    JobSubmission,
-    ListRequest,
-    LogRequest,
     NoteInput,
     PageRequest,
     PreviewInput,
-    RetryInput,
-    ScheduleInput,
 )
-from hourhand.api.requests.schedules import KeepInput, MisfireInput
+from hourhand.api.requests.schedules import KeepInput, MisfireInput, ScheduleInput
 from tests.examples import examples
 from tests.functions.api_client import ApiClient
 from tests.world.world import World

@@ -128,7 +128,7 @@ def test_a_graph_and_its_rerun_end_as_in_one_thread(
 
 @pytest.mark.exhaustive
 @pytest.mark.timeout(1_200)
-@examples(2_000, few=250)
+@examples(600, few=250)
 @given(reruns())
 def test_many_graphs_and_their_reruns_end_as_in_one_thread(
     drawn: tuple[list[Drawn], list[Drawn], str, int],

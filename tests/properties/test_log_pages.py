@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hourhand.domain.jobs.job import EventKind, HistoryEvent, Job, JobStatus
-from hourhand.domain.jobs.log import LogLine, LogOrder, Span
+from hourhand.domain.jobs.log import ListOrder, LogLine, Span
 from hourhand.memory import START, MemoryClock
 from hourhand.ports.job_logs import ReadLines
 from hourhand.ports.job_store import JobDetails, JobStore
 from hourhand.services.jobs.logs import MAX_READS_A_PAGE, LogService
-from hourhand.testing import make_job
+from tests.world.factories import make_job
 
 MILLISECOND = timedelta(milliseconds=1)
 MAX_PAGES = 3_000
@@ -87,22 +87,22 @@ def logs(draw: st.DrawFn) -> tuple[Job, list[LogLine]]:
     return job, sorted(lines, key=lambda line: line.place)
 
 
-@given(logs(), st.sampled_from(LogOrder), st.integers(1, 40), st.integers(30, 60))
+@given(logs(), st.sampled_from(ListOrder), st.integers(1, 40), st.integers(30, 60))
 def test_every_line_comes_once_and_in_order(
-    log: tuple[Job, list[LogLine]], order: LogOrder, limit: int, most: int
+    log: tuple[Job, list[LogLine]], order: ListOrder, limit: int, most: int
 ) -> None:
     _walk(log, order, limit, most)
 
 
-@given(logs(), st.sampled_from(LogOrder), st.integers(1, 40))
+@given(logs(), st.sampled_from(ListOrder), st.integers(1, 40))
 def test_little_at_a_time_is_enough(
-    log: tuple[Job, list[LogLine]], order: LogOrder, limit: int
+    log: tuple[Job, list[LogLine]], order: ListOrder, limit: int
 ) -> None:
     busiest = max((sum(o.at == line.at for o in log[1]) for line in log[1]), default=1)
     _walk(log, order, limit, busiest)
 
 
-def _walk(log: tuple[Job, list[LogLine]], order: LogOrder, limit: int, most: int) -> None:
+def _walk(log: tuple[Job, list[LogLine]], order: ListOrder, limit: int, most: int) -> None:
     job, lines = log
     busy = BusyLog(lines, most)
     clock = MemoryClock(START + timedelta(days=30))
@@ -119,4 +119,4 @@ def _walk(log: tuple[Job, list[LogLine]], order: LogOrder, limit: int, most: int
         if cursor is None:
             break
     assert cursor is None, "the log has no end"
-    assert told == (lines if order is LogOrder.OLDEST else lines[::-1])
+    assert told == (lines if order is ListOrder.OLDEST else lines[::-1])

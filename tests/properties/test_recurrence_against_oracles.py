@@ -21,6 +21,9 @@ from hourhand.domain.schedules.recurrence import (
     Rule,
     compile_rule,
 )
+from hourhand.domain.schedules.recurrence._cron_fields import HOUR as HOUR_FIELD
+from hourhand.domain.schedules.recurrence._cron_fields import MINUTE as MINUTE_FIELD
+from hourhand.domain.schedules.recurrence._cron_fields import values_of
 from tests.examples import examples
 from tests.properties.compare_recurrences import run_task
 from tests.properties.recurrence_cases import (
@@ -28,6 +31,7 @@ from tests.properties.recurrence_cases import (
     GAPS,
     ODD_ZONES,
     ZONES,
+    Case,
     cases,
     changes_of,
     expression,
@@ -41,6 +45,16 @@ EXPRESSIONS_BY_CHANGE = 2
 MINUTE = timedelta(minutes=1)
 PLACES = places(random.Random(0))
 SEEDS = st.integers(0, 2**64)
+SPELLED_MINUTES, SPELLED_HOURS = (
+    st.one_of(
+        st.integers(1, high + 1).map(lambda step: f"*/{step}"),
+        st.tuples(st.integers(0, 5), st.integers(1, high)).map("{0[0]}/{0[1]}".format),
+        st.tuples(st.integers(0, high), st.integers(1, 9)).map("0-{0[0]}/{0[1]}".format),
+        st.just("*"),
+    )
+    for high in (59, 23)
+)
+"""Minutes and hours that are written by steps and ranges."""
 EVERY_DAY = {"Europe/Berlin", "Australia/Lord_Howe"}
 """Zones of which all changes are tried in `make test`: of an hour, and of half an hour."""
 
@@ -70,6 +84,36 @@ def test_we_fire_as_the_oracles_do_by_chance(seed: int, place: tuple[str, dateti
     for case in cases(chance, *place, 4):
         tally.compare(case)
     assert tally.unexplained == 0, "\n".join(map(str, tally.shown))
+
+
+@examples(100, few=10)
+@given(
+    st.sampled_from(PLACES),
+    st.sampled_from(GAPS),
+    st.sampled_from(FOLDS),
+    SPELLED_MINUTES,
+    SPELLED_HOURS,
+)
+def test_equal_sets_of_minutes_and_hours_run_equally(
+    place: tuple[str, datetime], gap: str, fold: str, minute: str, hour: str
+) -> None:
+    zone, change = place
+    minutes, hours = values_of(MINUTE_FIELD, minute), values_of(HOUR_FIELD, hour)
+    listed = f"{','.join(map(str, minutes))} {','.join(map(str, hours))} * * *"
+    runs = [
+        our_fires(
+            Case(
+                text=text,
+                zone=zone,
+                after=change - timedelta(days=1),
+                until=change + timedelta(days=1),
+                gap=gap,
+                fold=fold,
+            )
+        )
+        for text in (listed, f"{minute} {hour} * * *", f"cron({minute} {hour} * * ? *)")
+    ]
+    assert runs == [runs[0]] * 3
 
 
 def test_every_change_of_2020_to_2040_is_visited() -> None:

@@ -13,7 +13,7 @@ from datetime import timedelta
 from functools import partial
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hourhand.domain.errors import HourhandError
@@ -22,8 +22,9 @@ from hourhand.domain.jobs.job import Job, JobStatus, Outcome
 from hourhand.domain.jobs.transitions import complete, retry_later
 from hourhand.domain.limits.slots import waits_in_any_case
 from hourhand.services.jobs.due import outgoing_of
-from hourhand.testing import Faults, make_content
 from tests.examples import examples
+from tests.world.factories import make_content
+from tests.world.faults import Faults
 from tests.world.occurrences import (
     held_in,
     job_id_of,
@@ -56,6 +57,7 @@ CALLS = (
     "schedules.get",
 )
 
+pytestmark = pytest.mark.timeout(600)  # the more examples of CI take a minute on a free core
 POLICIES = st.sampled_from(list(OverlapPolicy))
 CHANGES = ("end", "retry", "cancel", "redrive", "put off", "put off for long", "copy", "a minute")
 NUMBERS = st.integers(min_value=0, max_value=JOBS - 1)
@@ -206,9 +208,23 @@ def test_never_more_run_than_may_and_each_job_ends_or_is_told_why_not(
     assert waiting_in(group.world) == []
 
 
+def is_due(world: World, job: Job) -> bool:
+    """Whether a job has not begun, though its time has come."""
+    return job.status.is_waiting and job.due_at is not None and job.due_at <= world.clock.now()
+
+
 @pytest.mark.no_cover
 @some_group
 @examples(200)
+@example(
+    policy=OverlapPolicy.BUFFER_ALL,
+    max_running=2,
+    buffer_limit=1,
+    steps=[
+        *(("work", 1, None), ("work", 0, ("jobs.get", 1)), ("work", 2, ("jobs.get", 1))),
+        *(("put off", 0, None), ("a minute", 0, None)),
+    ],
+)
 def test_a_job_that_got_a_slot_starts_when_its_message_comes(
     policy: OverlapPolicy, max_running: int, buffer_limit: int, steps: list[Step]
 ) -> None:
@@ -218,9 +234,12 @@ def test_a_job_that_got_a_slot_starts_when_its_message_comes(
         job for job in group.jobs() if job.status.is_waiting and held.get(job.id) == job.generation
     ]
     for job in granted:
-        if job.due_at is None or job.due_at > world.clock.now():
+        number = next(n for n in range(JOBS) if job_id_of(n) == job.id)
+        older = group.jobs()[:number] if policy is OverlapPolicy.BUFFER_ALL else []
+        if not is_due(world, job) or any(is_due(world, one) for one in older):
+            # Jobs that are buffered start in the order of their times (ADR 67).
             continue
         world.queues.purge()
         world.queues.send([outgoing_of(job, world.clock.now(), timedelta(0))])
-        group.step("work", next(n for n in range(JOBS) if job_id_of(n) == job.id), None)
+        group.step("work", number, None)
         assert world.job(job).status is JobStatus.RUNNING

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -21,9 +22,10 @@ from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Outgoing
-from hourhand.testing import Crash, Faults, When
+from hourhand.testing import Crash
 from tests.examples import examples
 from tests.world.checks import check_world
+from tests.world.faults import Faults, When
 from tests.world.runs import (
     Behaviour,
     HandlerKilled,
@@ -265,3 +267,4 @@ class WorldMachine(RuleBasedStateMachine):
 
 WorldMachine.TestCase.settings = examples(250, stateful_step_count=30)
 TestWorld = WorldMachine.TestCase
+TestWorld.pytestmark = [pytest.mark.timeout(600)]  # type: ignore[attr-defined]

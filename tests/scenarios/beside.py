@@ -10,9 +10,9 @@ from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.transitions import refile
 from hourhand.domain.ticks.buckets import Entry
 from hourhand.services.jobs.due import make_transition
-from hourhand.testing import Faults
 from tests.scenarios.steps import IN_BUCKET
 from tests.scenarios.work import Work
+from tests.world.faults import Faults
 from tests.world.occurrences import SCHEDULE, put_schedule
 from tests.world.runs import HandlerKilled, fail_for_good, kill_process
 from tests.world.world import World

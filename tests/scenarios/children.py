@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from hourhand import ChildFailed, NotRetryable
+from hourhand import ChildFailed, MapFailed, NotRetryable
 from hourhand.domain.durable.joins import is_root, join_of, join_record_key
 from hourhand.domain.errors import WrongState
 from hourhand.domain.jobs.job import ErrorInfo, EventKind, Job, JobStatus, Outcome
@@ -160,6 +160,16 @@ def enough(world: RunWorld, ctx: RunContext) -> Any:
     return world.note(ctx, "all", list(results))
 
 
+def too_few(world: RunWorld, ctx: RunContext) -> Any:
+    """A map that fails with its second failure: its third success is out of reach."""
+    items = [["a", 0], ["bad", 9], ["bad", 9], ["b", 0]]
+    try:
+        ctx.map("all", items, "child", concurrency=2, tolerate=None, min_success=3)
+    except MapFailed as error:
+        return world.note(ctx, "all", "1 may: 3 must succeed" in str(error))
+    raise NotRetryable("the map returned")
+
+
 def fastest(world: RunWorld, ctx: RunContext) -> Any:
     """The first of three children; the others are cancelled."""
     late = ctx.submit("child", ["late", 0], delay=LATE)
@@ -242,6 +252,7 @@ FAMILIES: tuple[Work, ...] = (
     *_phases("a map of three", three, 3, ends=(SUCCEEDED, DEAD)),
     *_phases("a window", windowed, 4),
     *_phases("enough", enough, 3, ends=(SUCCEEDED, CANCELLED)),
+    *_phases("too few successes", too_few, 3, ends=(SUCCEEDED, CANCELLED, DEAD)),
     *_phases("the fastest", fastest, 3, ends=(SUCCEEDED, CANCELLED, DEAD)),
     *_phases("a return", returns, 1),
     *_phases("a restart", restarting, 1),

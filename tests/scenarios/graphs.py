@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from hourhand.api.requests import JobSubmission
+from hourhand.api.requests.jobs import JobSubmission
 from hourhand.domain.durable.built_in import BATCH, BUILT_IN, CALLBACKS, GRAPH, BatchStatus
 from hourhand.domain.durable.records import record_of
 from hourhand.domain.errors import BatchClosed, MembersMissing, Unavailable, WrongState

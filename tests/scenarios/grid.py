@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from hourhand.domain.errors import Unavailable, WrongState
-from hourhand.testing import Call, Crash, When
+from hourhand.testing import Crash
 from tests.scenarios.beside import Step
 from tests.scenarios.work import Fault, Work
+from tests.world.faults import Call, When
 from tests.world.world import World
 
 MINUTES = 90

@@ -9,7 +9,7 @@ from typing import Any
 
 from hourhand import NotRetryable
 from hourhand.domain.durable.records import RecordOutcome, record_of
-from hourhand.domain.errors import RunEnded
+from hourhand.domain.errors import RunEnded, WrongState
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.side_items import SideItemKind
 from hourhand.handlers.run_context import RunContext
@@ -96,6 +96,8 @@ def check_reversals(world: World) -> None:
     for run in ended:
         was_undone = run.compensated_round is not None
         assert was_undone == bool(world.reversed)
+        if run.segment:
+            assert set(world.effects) == set(world.reversed)
         if run.status is DEAD and run.compensated_round == run.round:
             assert set(world.effects) <= set(world.reversed) | {""}
 
@@ -180,6 +182,11 @@ def cancels(_world: World, process: Process) -> None:
     process.api.operations.cancel("run", actor="caller")
 
 
+def redrives_fresh(_world: World, process: Process) -> None:
+    with suppress(WrongState):
+        process.api.run_redrives.redrive_fresh("run", actor="caller")
+
+
 def _work(name: str, handler: Callable[[RunWorld, RunContext], Any], **options: Any) -> Work:
     return Work(name=name, make=lambda: RunWorld(handler), **options)
 
@@ -242,6 +249,13 @@ SAGAS: tuple[Work, ...] = (
         saga,
         arrange=after(RUN, delivered_once),
         act=delivers,
+        ends=(DEAD, SUCCEEDED),
+    ),
+    _work(
+        "a redrive from the top while the compensation is queued",
+        saga,
+        arrange=after(RUN, delivered_once),
+        act=redrives_fresh,
         ends=(DEAD, SUCCEEDED),
     ),
 )

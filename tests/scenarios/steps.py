@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.requests import JobSubmission
+from hourhand.api.requests.jobs import JobSubmission
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import Job, Outcome
 from hourhand.domain.jobs.transitions import keep_payload
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.settings import DispatchMode
-from hourhand.testing import Crash, Faults
+from hourhand.testing import Crash
 from tests.scenarios.work import Act
+from tests.world.faults import Faults
 from tests.world.runs import (
     Behaviour,
     HandlerKilled,

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from functools import partial
 
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.testing import Faults
 from tests.scenarios.steps import (
     FAR,
     IN_BUCKET,
@@ -34,6 +33,7 @@ from tests.scenarios.steps import (
     worn,
 )
 from tests.scenarios.work import Work
+from tests.world.faults import Faults
 from tests.world.runs import fail, fail_for_good, kill_process, succeed
 from tests.world.world import World
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.testing import READS, Call, Faults, When
+from tests.world.faults import READS, Call, Faults, When
 from tests.world.runs import Behaviour, succeed
 from tests.world.world import Process, World
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.requests import JobSubmission
+from hourhand.api.requests.jobs import JobSubmission
 from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.aws.control_store import DynamoControlStore
 from hourhand.aws.idempotency_store import DynamoIdempotencyStore

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hourhand import JobContext
-from hourhand.api.requests import JobPatch
+from hourhand.api.requests.jobs import JobPatch
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.handlers import Registry, Snooze
 from hourhand.services.jobs.execution import Disposition

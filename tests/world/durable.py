@@ -13,6 +13,7 @@ from hourhand.handlers import Handler, Registry, Snooze, StopSignal, is_suspensi
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.testing import Crash
 from hourhand.worker import (
     Raised,
     Returned,
@@ -22,7 +23,7 @@ from hourhand.worker import (
     job_context,
     run_context,
 )
-from tests.world.runs import Behaviour
+from tests.world.runs import Behaviour, HandlerKilled
 from tests.world.world import World
 
 WEEK = 7 * 86_400
@@ -66,6 +67,7 @@ def durable(
         opened = run_context(context, handler, pulse)
         if isinstance(opened, Finished):
             return opened
+        opened.state.passes = (Crash, HandlerKilled)
         return finished_call(_call(handler, opened, payload_of(job)), opened, None)
 
     return behave

@@ -30,8 +30,8 @@ from hourhand.memory import FAKE_SECRET, START
 from hourhand.ports.job_store import Applied
 from hourhand.ports.schedule_store import Written
 from hourhand.services.jobs.due import outgoing_of
-from hourhand.testing import make_content, make_job
 from hourhand.wiring.functions import WorkerServices
+from tests.world.factories import make_content, make_job
 from tests.world.world import World
 
 SCHEDULE = "nightly"

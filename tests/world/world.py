@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from hourhand.api.requests import CalendarInput, JobPatch, JobSubmission, ScheduleInput
+from hourhand.api.requests.jobs import JobPatch, JobSubmission
+from hourhand.api.requests.schedule_operations import CalendarInput
+from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.api.routing import Services
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import Job, Priority
@@ -43,7 +45,6 @@ from hourhand.services.jobs.execution import Disposition
 from hourhand.services.schedules.views import ScheduleView
 from hourhand.services.ticks.tick import TickReport
 from hourhand.settings import DispatchMode, LeaderMode, Settings
-from hourhand.testing import Faults
 from hourhand.wiring.adapters import Adapters
 from hourhand.wiring.functions import (
     SchedulerServices,
@@ -52,6 +53,7 @@ from hourhand.wiring.functions import (
     wire_scheduler,
     wire_worker,
 )
+from tests.world.faults import Faults
 from tests.world.function_telemetry import FunctionTelemetry
 from tests.world.runs import Behaviour, RecordedRunner, Run, succeed
 from tests.world.watched_store import WatchedJobStore
@@ -212,7 +214,7 @@ class World:
     def put_calendar(self, name: str, exclude: list[Any], *, by: Services | None = None) -> None:
         """Put a calendar; the items are those of the API."""
         request = CalendarInput.parse({"exclude": exclude})
-        (by or self.api).calendars.put(name, request, actor="caller")
+        (by or self.api).calendars.put(name, request.exclusions, note=request.note, actor="caller")
 
     def job(self, job: Job | str) -> Job:
         """Return the job as it stands."""

@@ -5,6 +5,7 @@ same bytes. The handlers are imported once, in a process of their own without cr
 proves that they can be imported and writes the manifest that the API reads. Imports no CDK.
 """
 
+from hourhand_cdk.packing._bytecode import UNCOMPILED_COST
 from hourhand_cdk.packing._dependencies import CACHE
 from hourhand_cdk.packing._errors import HandlersFailed, InstallFailed, PackingError
 from hourhand_cdk.packing._pack import Packed, fetch, pack
@@ -16,6 +17,7 @@ __all__ = [
     "CACHE",
     "PYTHON",
     "PYTHONS",
+    "UNCOMPILED_COST",
     "FunctionRow",
     "HandlerSource",
     "HandlersFailed",

@@ -96,11 +96,15 @@ def find_compiler(
     return Compiler(program) if program and is_right else None
 
 
+UNCOMPILED_COST = "for 1.5 to 1.8 times the CPU of a start"
+"""As `make bench ONLY=start-up` measured the three functions (docs/performance.md, start-up)."""
+
+
 def missing_note(target: Target) -> str:
     """Return the note for a pack without bytecode, because no interpreter was found."""
     return (
         f"the functions hold no bytecode, because no Python {target.python} was found here. Each "
-        "cold start compiles every module, for up to twice the CPU. Install it "
+        f"cold start compiles every module, {UNCOMPILED_COST}. Install it "
         f"(.venv/bin/uv python install {target.python}, or python{target.python} on the PATH) and "
         "pack again."
     )
@@ -110,7 +114,7 @@ def too_large_note(function: str) -> str:
     """Return the note for a function that would be too large for Lambda with bytecode."""
     return (
         f"the {function} function holds no bytecode, because with it the function would be larger "
-        "than Lambda accepts. Its cold starts take longer."
+        f"than Lambda accepts. Each of its cold starts compiles every module, {UNCOMPILED_COST}."
     )
 
 

@@ -186,7 +186,8 @@ def _pack(work: _Work, *, measures: bool) -> Report:
     libraries = proving if target == here else work.libraries(target, requirements)
     trees = {one: _assembled(work, one, libraries, manifest) for one in FUNCTIONS}
     compiler = find_compiler(target)
-    notes = _compile(work, compiler, trees)
+    uncompiled = _compile(work, compiler, trees)
+    notes = tuple(dict.fromkeys(uncompiled.values()))
     rows = tuple(_row(function, tree, measures=measures) for function, tree in trees.items())
     warnings = (*notes, *check_limits(rows))
     if measures:
@@ -200,6 +201,7 @@ def _pack(work: _Work, *, measures: bool) -> Report:
         handlers=handlers,
         rows=rows,
         proof=_proof_text(here, target),
+        uncompiled=tuple(uncompiled),
         notes=(*work.files.notes, *said, *_pinning_notes(requirements, libraries), *warnings),
     )
 
@@ -209,19 +211,22 @@ def _assembled(work: _Work, function: str, libraries: _Libraries, manifest: Path
     return work.assemble(function, libraries, manifest, work.workspace / "assets" / function)
 
 
-def _compile(work: _Work, compiler: Compiler | None, trees: Mapping[str, Path]) -> tuple[str, ...]:
-    """Put bytecode into ``trees``, where it can be compiled and fits; return notes on the rest."""
+def _compile(work: _Work, compiler: Compiler | None, trees: Mapping[str, Path]) -> dict[str, str]:
+    """Put bytecode into ``trees``, where it can be compiled and fits.
+
+    Returns the functions that have none, each with the note that says why.
+    """
     if compiler is None:
-        return (missing_note(work.target),)
+        return dict.fromkeys(trees, missing_note(work.target))
     work.say("Compiling the functions' modules")
     compiler.compile(tuple(trees.values()))
-    notes = []
+    uncompiled = {}
     for function, tree in trees.items():
         if tree_size(tree).unzipped_bytes > UNZIPPED_LIMIT_BYTES:
             remove_bytecode(tree)
-            notes.append(too_large_note(function))
+            uncompiled[function] = too_large_note(function)
         settle(tree)
-    return tuple(notes)
+    return uncompiled
 
 
 def _row(function: str, tree: Path, *, measures: bool) -> FunctionRow:

@@ -28,13 +28,17 @@ class FunctionRow:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:
-    """``proof``: which Python imported the handlers. ``notes``: remarks for the user."""
+    """``proof``: which Python imported the handlers. ``notes``: remarks for the user.
+
+    ``uncompiled``: the functions without bytecode; the notes say why.
+    """
 
     target: str
     module: str
     handlers: tuple[str, ...]
     rows: tuple[FunctionRow, ...]
     proof: str
+    uncompiled: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def text(self) -> str:

@@ -21,7 +21,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from hourhand.api.problems import PROBLEM_JSON
-from hourhand.api.requests import quoted
+from hourhand.api.requests._errors import quoted
 from hourhand.domain.errors import FieldError, InvalidInput
 
 HTTP_PORT = 80

@@ -242,6 +242,12 @@ def limit_jobs(api: Generated) -> None:
     body = api.models.RetimeInput(key="acme")
     done = api.call("system", "post_limits_one_retime", "bank", body=body)
     assert (done.matched, done.next_cursor) == (0, None)
+    for kind in ("tenant", "caller"):
+        body = api.models.QuotaInput(live=1_000)
+        quota = api.call("system", f"put_quotas_{kind}_one", "other", body=body)
+        assert (quota.kind, quota.live) == (kind, 1_000)
+        assert quota in api.call("system", "get_quotas").quotas
+        api.call("system", f"delete_quotas_{kind}_one", "other", status=204)
     page = api.call("system", "get_limits")
     assert [one.name for one in page.limits] == ["bank", "keep.1"]
 
@@ -292,6 +298,13 @@ def look_at_occurrences(api: Generated) -> None:
     body.dry_run = False
     report = api.call("schedules", "post_schedules_one_backfill", "daily", body=body)
     assert report.backfill.total == 3
+    body.from_, body.to, body.max_active = today - timedelta(days=400), today - timedelta(days=4), 1
+    api.call("schedules", "post_schedules_one_backfill", "daily", body=body)
+    for verb in ("pause", "resume", "cancel"):
+        operation = f"post_schedules_one_backfills_one_{verb}"
+        assert api.call("schedules", operation, "daily", "2").n == 2
+    listed = api.call("schedules", "get_schedules_one_backfills", "daily")
+    assert [one.n for one in listed.backfills] == [2, 1]
 
     page = api.call("schedules", "get_schedules_one_occurrences", "daily")
     assert "trigger" in {occurrence.kind for occurrence in page.occurrences}

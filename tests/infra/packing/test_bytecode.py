@@ -197,6 +197,7 @@ def test_without_the_functions_python_nothing_is_compiled_and_the_report_says_so
     packed = packed_with(tmp_path, cache, {"handlers.py": HANDLERS})
     assert not list(packed.worker.parent.rglob("*.pyc"))
     assert packed.report.notes == (missing_note(HERE),)
+    assert packed.report.uncompiled == ("api", "scheduler", "worker")
     assert f"Note: the functions hold no bytecode, because no Python {HERE.python} was found" in (
         packed.report.text()
     )
@@ -205,10 +206,13 @@ def test_without_the_functions_python_nothing_is_compiled_and_the_report_says_so
 def test_a_function_that_is_too_large_with_its_bytecode_is_packed_without(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_pack, "UNZIPPED_LIMIT_BYTES", 15 * 1024 * 1024)
-    packed = packed_with(tmp_path, cache, {"handlers.py": HANDLERS})
+    megabyte = 1024 * 1024
+    monkeypatch.setattr(_pack, "UNZIPPED_LIMIT_BYTES", 25 * megabyte)
+    large = {"handlers.py": HANDLERS, "large.txt": "x" * 20 * megabyte}
+    packed = packed_with(tmp_path, cache, large)
     assert not list(packed.worker.rglob("*.pyc"))
     assert list(packed.scheduler.rglob("*.pyc"))
+    assert packed.report.uncompiled == ("worker",)
     assert any(note.startswith("the worker function holds") for note in packed.report.notes)
 
 

@@ -31,7 +31,8 @@ Path(answer).write_text(json.dumps(sorted(sys.modules)))
 """
 
 OF_THE_API = {
-    f"hourhand.api.{module}" for module in ("access", "payload_check", "requests", "routing")
+    f"hourhand.api.{module}"
+    for module in ("access", "payload_check", "requests.graphs", "requests.jobs", "routing")
 }
 BY_OTHERS = {
     "api": {"hourhand.handlers", "hourhand.worker"},

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.access import ACCESS, Access, AccessRules, Bound, Caller, Scope
+from hourhand.api.access import Access, AccessRules, Bound, Caller, Scope
 from hourhand.api.app import ROUTES
 from hourhand.domain.callers import LOCAL
 from hourhand.domain.errors import Forbidden
 
+ACCESS = {(route.method, route.path): route.access for route in ROUTES}
 RULES = AccessRules(tenant_claim="org")
 EVERY_SCOPE = "hourhand/read hourhand/submit hourhand/operate"
 
@@ -18,17 +19,6 @@ EVERY_SCOPE = "hourhand/read hourhand/submit hourhand/operate"
 def token(**claims: Any) -> dict[str, Any]:
     """Return the authorizer of a token as API Gateway gives it."""
     return {"jwt": {"claims": {"sub": "alice", **claims}, "scopes": None}}
-
-
-def test_every_route_has_a_scope_and_a_rule_for_tenants() -> None:
-    routes = {(route.method, route.path) for route in ROUTES}
-    missing, unknown = sorted(routes - ACCESS.keys()), sorted(ACCESS.keys() - routes)
-
-    assert not missing, (
-        f"Add these routes to ACCESS in hourhand/api/access.py, each with its scope and what it "
-        f"does for a caller of one tenant: {missing}"
-    )
-    assert not unknown, f"ACCESS names routes that do not exist: {unknown}"
 
 
 @pytest.mark.parametrize("route", ACCESS, ids=" ".join)
@@ -126,11 +116,3 @@ def test_no_scope_includes_another(held: Scope, needed: Scope) -> None:
         return
     with pytest.raises(Forbidden, match=f"needs the scope hourhand/{needed}"):
         RULES.require(caller, Access(needed, Bound.SHARED))
-
-
-def test_a_route_without_a_scope_is_closed_to_tokens_alone() -> None:
-    every = Caller(identity="alice", scopes=frozenset(Scope))
-
-    RULES.require(Caller(identity=LOCAL), None)
-    with pytest.raises(Forbidden, match="No scope allows this route"):
-        RULES.require(every, None)

@@ -11,7 +11,7 @@ import pytest
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field
 
 from hourhand.api.payload_check import MAX_MESSAGE_CHARACTERS, PayloadChecks
-from hourhand.api.requests import MAX_FIELD_ERRORS
+from hourhand.api.requests._limits import MAX_FIELD_ERRORS
 from hourhand.domain.errors import InvalidInput
 from hourhand.handlers import Registry, describe
 from hourhand.memory import MemoryHandlerDirectory

@@ -7,7 +7,7 @@ from datetime import timedelta
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.transitions import Transition, claim
 from hourhand.memory import START
-from hourhand.testing import make_message
+from tests.world.factories import make_message
 
 
 def claim_of(job: Job, claim_id: str = "claim-1") -> Transition:

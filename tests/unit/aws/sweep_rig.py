@@ -24,9 +24,9 @@ from hourhand.domain.ticks.timings import Timings
 from hourhand.memory import MemoryClock, MemoryControlStore, RecordingTelemetry
 from hourhand.services.jobs.known_pauses import KnownPauses
 from hourhand.services.ticks.dispatch import Dispatcher, ToDispatch
-from hourhand.testing import make_job
 from tests.unit.aws.lean.conftest import boto, closed, lean
 from tests.unit.aws.lean.raw_server import Behaviour, RawServer, raw_server, refusing, whole
+from tests.world.factories import make_job
 
 __all__ = ["closed"]
 PATIENCE_SECONDS = 30.0

@@ -16,9 +16,9 @@ from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.transitions import Transition, mark_enqueued
 from hourhand.memory import START, RecordingTelemetry
-from hourhand.testing import ACTOR, make_job
 from tests.unit.aws.conftest import Stubbed
 from tests.unit.aws.scripted import claim_of
+from tests.world.factories import ACTOR, make_job
 
 Stub = Callable[[str], Stubbed]
 

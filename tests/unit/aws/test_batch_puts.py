@@ -12,11 +12,11 @@ from botocore.stub import ANY
 from hourhand.aws.batches import insert_of
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.layout.jobs import hot_key, job_to_item
-from hourhand.domain.errors import Unavailable, WrittenByNewer
+from hourhand.domain.errors import PutOff, Unavailable, WrittenByNewer
 from hourhand.domain.jobs.job import Job
 from hourhand.ports.job_store import Applied, Refused
-from hourhand.testing import make_job
 from tests.unit.aws.conftest import Stubbed
+from tests.world.factories import make_job
 
 Stub = Callable[[str], Stubbed]
 
@@ -67,11 +67,36 @@ def test_what_is_gone_again_when_it_is_looked_at_is_nobodys(stubbed: Stub) -> No
     assert store_of(stub).put_many([new()]) == [Refused(None)]
 
 
-@pytest.mark.parametrize("code", ["ThrottlingError", "InternalServerError", "New"])
-def test_a_job_that_failed_in_its_batch_is_put_alone(stubbed: Stub, code: str) -> None:
+@pytest.mark.parametrize(
+    ("code", "retries", "stored"),
+    [
+        ("ThrottlingError", 0, False),
+        ("ProvisionedThroughputExceeded", 0, False),
+        # boto3 made the call twice: the first one may have put it.
+        ("ThrottlingError", 1, None),
+        ("InternalServerError", 0, None),
+    ],
+)
+def test_a_job_that_is_put_off_is_left_to_the_caller(
+    stubbed: Stub, code: str, retries: int, stored: bool | None
+) -> None:
     stub = stubbed("dynamodb")
     jobs = [new(1), new(2)]
-    expect_batch(stub, jobs, {"Error": {"Code": code}}, {})
+    answer = {
+        "Responses": [{"Error": {"Code": code}}, {}],
+        "ResponseMetadata": {"RetryAttempts": retries},
+    }
+    stub.script.add_response("batch_execute_statement", answer)
+    put_off, applied = store_of(stub).put_many(jobs)
+    assert isinstance(put_off, PutOff)
+    assert (put_off.stored, put_off.job_id) == (stored, "job-1")
+    assert applied == Applied(jobs[1])
+
+
+def test_a_job_that_failed_otherwise_in_its_batch_is_put_alone(stubbed: Stub) -> None:
+    stub = stubbed("dynamodb")
+    jobs = [new(1), new(2)]
+    expect_batch(stub, jobs, {"Error": {"Code": "New"}}, {})
     stub.script.add_response("put_item", {})
     assert store_of(stub).put_many(jobs) == [Applied(job) for job in jobs]
 
@@ -103,7 +128,8 @@ def test_a_call_that_fails_is_the_answer_to_its_own_jobs_alone(stubbed: Stub) ->
     stub.script.add_client_error("batch_execute_statement", "ThrottlingException")
     expect_batch(stub, jobs[25:], *[{} for _ in range(5)])
     results = store_of(stub).put_many(jobs)
-    assert all(isinstance(result, Unavailable) for result in results[:25])
+    put_off = [result for result in results if isinstance(result, PutOff)]
+    assert [each.stored for each in put_off] == [False] * 25
     assert results[25:] == [Applied(job) for job in jobs[25:]]
 
 
@@ -114,7 +140,7 @@ def test_a_batch_that_is_not_answered_in_full_is_no_answer(
     stub = stubbed("dynamodb")
     stub.script.add_response("batch_execute_statement", answer)
     results = store_of(stub).put_many([new(1), new(2)])
-    assert all(isinstance(result, Unavailable) for result in results)
+    assert [each.stored for each in results if isinstance(each, PutOff)] == [None, None]
 
 
 def test_what_cannot_be_looked_at_is_no_answer_to_the_others(stubbed: Stub) -> None:

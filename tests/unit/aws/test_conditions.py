@@ -30,8 +30,8 @@ from hourhand.domain.jobs.transitions import Transition
 from hourhand.domain.ticks.buckets import Entry
 from hourhand.domain.times import to_ms
 from hourhand.memory import START
-from hourhand.testing import ACTOR, make_event, make_job
 from tests.unit.aws.scripted import claim_of
+from tests.world.factories import ACTOR, make_event, make_job
 
 RUNNING = frozenset({JobStatus.RUNNING})
 START_MS = {"N": str(to_ms(START))}

@@ -8,8 +8,8 @@ import pytest
 from hourhand.aws.idempotency_store import MAX_BEGIN_TRIES, DynamoIdempotencyStore
 from hourhand.domain.errors import Unavailable
 from hourhand.memory import START
-from hourhand.testing import make_record
 from tests.unit.aws.conftest import Installation, Stubbed
+from tests.world.factories import make_record
 
 Stub = Callable[[str], Stubbed]
 

@@ -21,9 +21,9 @@ from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import Attempt, ErrorInfo, JobStatus
 from hourhand.memory import START
 from hourhand.ports.job_store import Applied, IndexPage, JobDetails, Refused
-from hourhand.testing import make_job
 from tests.unit.aws.conftest import Installation, Stubbed
 from tests.unit.aws.scripted import claim_of
+from tests.world.factories import make_job
 
 Stub = Callable[[str], Stubbed]
 WEEK = timedelta(days=7)

@@ -17,10 +17,10 @@ from hourhand.domain.jobs.transitions import Transition
 from hourhand.memory import RecordingTelemetry
 from hourhand.ports.queues import Outgoing
 from hourhand.services.ticks.dispatch import ToDispatch
-from hourhand.testing import make_outgoing
 from tests.unit.aws.lean.conftest import boto, closed
 from tests.unit.aws.lean.raw_server import Behaviour, refusing, whole
 from tests.unit.aws.sweep_rig import TABLE, THROTTLED, URLS, Aws, Swept, aws, read_call, swept
+from tests.world.factories import make_outgoing
 
 __all__ = ["aws", "closed", "swept"]
 

@@ -11,10 +11,10 @@ from hourhand.aws.layout.jobs import job_to_item
 from hourhand.aws.pipeline import MAX_PART_TRIES
 from hourhand.domain.jobs.job import TICK, Job
 from hourhand.domain.jobs.transitions import EnqueuedMarks, Transition
-from hourhand.testing import make_outgoing
 from tests.unit.aws.lean.conftest import closed
 from tests.unit.aws.lean.raw_server import refusing
 from tests.unit.aws.sweep_rig import Aws, PutOff, Swept, aws, swept
+from tests.world.factories import make_outgoing
 
 __all__ = ["aws", "closed", "swept"]
 PARTS_PUT_OFF = [

@@ -20,9 +20,9 @@ from hourhand.aws.table_schema import (
 )
 from hourhand.domain.jobs.job import Priority
 from hourhand.settings import API_NEEDS, SCHEDULER_NEEDS, WORKER_NEEDS
-from hourhand.testing import make_job
 from tests.contract.aws_services import moto_services
 from tests.unit.aws.conftest import Installation
+from tests.world.factories import make_job
 
 
 @pytest.fixture

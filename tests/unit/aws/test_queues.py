@@ -25,8 +25,8 @@ from hourhand.domain.jobs.job import Priority
 from hourhand.domain.times import to_ms
 from hourhand.memory import START, MemoryClock, RecordingTelemetry
 from hourhand.ports.queues import Outgoing
-from hourhand.testing import make_delivery, make_job, make_outgoing
 from tests.unit.aws.conftest import Stubbed
+from tests.world.factories import make_delivery, make_job, make_outgoing
 
 Stub = Callable[[str], Stubbed]
 URLS = {priority: f"http://sqs/1/hourhand-{priority}" for priority in Priority}

@@ -12,9 +12,9 @@ from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.jobs.transitions import EnqueuedMarks, Transition, mark_enqueued
 from hourhand.domain.times import to_ms
 from hourhand.memory import START
-from hourhand.testing import ACTOR, make_event, make_job
 from tests.contract.move_cases import CASES, MoveCase
 from tests.unit.aws.scripted import claim_of
+from tests.world.factories import ACTOR, make_event, make_job
 
 
 def test_a_mark_is_one_statement_whose_values_stand_in_its_order() -> None:

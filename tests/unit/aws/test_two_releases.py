@@ -24,7 +24,6 @@ from hourhand.domain.jobs.transitions import Transition, heartbeat
 from hourhand.domain.ticks.buckets import ShardMap, ShardMapVersion
 from hourhand.ports.control_store import Lease
 from hourhand.ports.job_store import Applied, Refused
-from hourhand.testing import make_job
 from tests.unit.aws.conftest import Installation
 from tests.unit.aws.layout.test_versions import (
     CASES,
@@ -34,6 +33,7 @@ from tests.unit.aws.layout.test_versions import (
     item_of,
     set_version,
 )
+from tests.world.factories import make_job
 
 RUNNING = make_job(id="job-1", status=JobStatus.RUNNING)
 RENEWAL = heartbeat(RUNNING, lease_until=LATER, progress=None)

@@ -41,12 +41,17 @@ def found(body: str) -> list[str]:
         ("now = datetime.now()", "datetime.datetime.now() reads a clock"),
         ("now = dt.date.today()", "datetime.date.today() reads a clock"),
         ("time.sleep(5)", "time.sleep() holds the worker"),
+        ("ctx.step('a', pay, compensate=undo)", "counts as without effect if it raises"),
         ("n = random.randint(1, 6)", "random.randint() differs in every replay. Use ctx.uuid"),
         ("key = new_id()", "uuid.uuid4() differs in every replay"),
         ("mode = os.environ['MODE']", "os.environ may differ after a deployment"),
         ("mode = os.getenv('MODE')", "os.getenv() may differ after a deployment"),
         ("rate = requests.get(URL).json()", "requests.get() calls something outside"),
         ("text = open('x').read()", "open() calls something outside"),
+        ("done = await asyncio.wait(tasks)", "asyncio.wait() lets the call that ends first decide"),
+        ("for one in asyncio.as_completed(tasks): pass", "Use ctx.gather(..., mode="),
+        ("x = await asyncio.wait_for(task, 5)", "asyncio.wait_for() cancels calls by a clock"),
+        ("async with asyncio.timeout(5): pass", "asyncio.timeout() cancels calls by a clock"),
         ("if hash(payload) % 2: pass", "hash() differs between processes"),
         ("for x in set(payload): pass", "iterates over a set"),
         ("names = [x for x in {1, 2}]", "iterates over a set"),
@@ -54,6 +59,7 @@ def found(body: str) -> list[str]:
         ("try: ctx.step('a', f)\nexcept: pass", "also catches the suspension"),
         ("ctx.step('a', f, time.time())", "time.time() reads a clock"),
         ("for row in ctx.iterate('r', rows):\n    if row: break", "leaves the rows of ctx.iter"),
+        ("ctx.iterate('r', rows)", "ctx.iterate() does nothing until a loop goes through it"),
         (
             "for row in ctx.iterate('r', rows):\n  try: f()\n  except ValueError: return row",
             "leaves the rows of ctx.iterate early",
@@ -71,6 +77,8 @@ def test_what_a_replay_may_answer_otherwise_is_found(line: str, message: str) ->
         "rate = ctx.step('rate', requests.get, URL)",
         "rate = ctx.step('rate', lambda: requests.get(URL).json())",
         "def draw(): return random.random()\nn = ctx.step('n', draw)",
+        "ctx.step('a', pay, compensate=undo, effect_unknown=())",
+        "ctx.step('a', pay, compensate=undo, **options)",
         "now = ctx.now()",
         "url = urllib.parse.quote(payload)",
         "for x in sorted(set(payload)): pass",
@@ -85,6 +93,49 @@ def test_what_a_replay_may_answer_otherwise_is_found(line: str, message: str) ->
 )
 def test_steps_and_what_is_the_same_in_each_replay_are_left_alone(line: str) -> None:
     assert found(line) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "call"),
+    [
+        ("ctx.step('a', f)", "ctx.step"),
+        ("ctx.branch('left').sleep('rest', 5)", "ctx.branch('left').sleep"),
+        ("left = ctx.branch('left')\nleft.submit('child')", "left.submit"),
+        ("if ctx.version('x'): pass", "ctx.version"),
+        ("if ctx.version('x') >= 1: pass", "ctx.version"),
+        ("if not ctx.version('x'): pass", "ctx.version"),
+        ("while payload and ctx.version('x'): pass", "ctx.version"),
+        ("ctx.restart()", "ctx.restart"),
+        ("ctx.limit('bank').take_async()", "ctx.limit('bank').take_async"),
+        ("async def local():\n    ctx.now()\nawait local()", "ctx.now"),
+        ("async def local(one: RunContext):\n    one.now()\nawait local(ctx)", "one.now"),
+    ],
+)
+def test_a_call_that_an_async_handler_does_not_await_is_found(lines: str, call: str) -> None:
+    source = HEAD.replace("def order", "async def order") + textwrap.indent(lines, "    ")
+    [only] = check_source(source)
+    assert only.message.startswith(f"{call}() is not awaited: it does not run")
+    if "local" not in lines:
+        assert found(lines) == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "await ctx.step('a', f)",
+        "later = ctx.step('a', f)\nawait later",
+        "if await ctx.version('x') >= 1: pass",
+        "await asyncio.gather(ctx.step('a', f), ctx.step('b', f))",
+        "payload.submit()",
+        "async for row in ctx.iterate('r', rows): pass",
+        "await ctx.limit('bank').take_async()",
+        "if payload == 1: pass",
+        "ctx.progress(1, 2)",
+    ],
+)
+def test_what_an_async_handler_awaits_is_left_alone(lines: str) -> None:
+    source = HEAD.replace("def order", "async def order") + textwrap.indent(lines, "    ")
+    assert check_source(source) == []
 
 
 def test_functions_of_the_file_that_the_body_calls_are_checked_too() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import hourhand
 from hourhand.cli.lines import (
     ATTEMPT_ENDED,
     DECLARED,
@@ -152,6 +155,10 @@ def test_a_line_has_the_time_a_word_and_the_rest() -> None:
             "resumed     nightly  greet  30 2 * * * (Europe/Berlin), next at",
         ),
         (
+            answer("POST", "/v1/handlers/greet/pause", 200, {"name": "greet"}),
+            "paused      handler greet",
+        ),
+        (
             answer("POST", "/v1/schedules/nightly/trigger", 201, JOB),
             "triggered   job-1  greet  of nightly",
         ),
@@ -257,6 +264,42 @@ def test_the_rest_is_for_those_who_want_all(news: News, text: str) -> None:
     line = shown(news, VERBOSE)
     assert line is not None
     assert text in line
+
+
+def _logged_by_the_source() -> list[tuple[str, frozenset[str]]]:
+    """Return each sentence that the source logs, with the names of its fields."""
+    source = Path(hourhand.__file__).parent
+    calls = [
+        node
+        for file in source.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in {"debug", "info", "warning", "error", "exception"}
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+    ]
+    return sorted(
+        {
+            (str(call.args[0].value), frozenset(word.arg for word in call.keywords if word.arg))
+            for call in calls
+            if isinstance(call.args[0], ast.Constant)
+        },
+        key=str,
+    )
+
+
+def test_every_sentence_that_the_source_logs_has_a_line() -> None:
+    logged = _logged_by_the_source()
+    assert ("A handler was paused.", frozenset({"handler", "until", "note"})) in logged
+    assert len(logged) > 60
+    for sentence, names in logged:
+        fields = {name: 1 if name.endswith("_ms") else "x" for name in names}
+        for level in ("INFO", "WARNING"):
+            news = Logged(name="api", sentence=sentence, level=level, fields=fields)
+            assert shown(news, VERBOSE) is not None
+            shown(news, NORMAL)
+            shown(news, QUIET)
 
 
 def test_an_answer_that_is_no_json_is_told_all_the_same() -> None:

@@ -14,6 +14,7 @@ import typer
 
 from hourhand.cli.quantities import NotAQuantity, Reader, count, share, size_bytes
 from hourhand.cli.reading import (
+    read_anchor,
     read_duration,
     read_json,
     read_tag,
@@ -54,6 +55,13 @@ def test_a_time_without_an_offset_is_meant_where_the_machine_is(vienna: None) ->
 @pytest.mark.parametrize("text", ["2027-07-01T09:00Z", "2027-07-01T11:00+02:00"])
 def test_a_time_with_an_offset_is_meant_there(vienna: None, text: str) -> None:
     assert read_time(text) == datetime(2027, 7, 1, 9, tzinfo=UTC)
+
+
+def test_an_anchor_without_an_offset_stays_local(vienna: None) -> None:
+    assert read_anchor(" 2027-07-01T09:00") == "2027-07-01T09:00:00"
+    assert read_anchor("2027-07-01T11:00+02:00") == "2027-07-01T09:00:00.000Z"
+    with pytest.raises(typer.BadParameter, match="must be a time such as"):
+        read_anchor("tomorrow")
 
 
 @pytest.mark.parametrize("text", ["tomorrow", "", "2027-13-01", "0001-01-01T00:00"])

@@ -206,6 +206,20 @@ def test_what_is_throttled_to_the_end_is_not_submitted(calling: Calling) -> None
     assert len(caller.requests) == 3
 
 
+@pytest.mark.parametrize(
+    ("stored", "fate"), [(False, "not submitted"), (True, "unknown"), (None, "unknown")]
+)
+def test_an_unavailable_job_says_whether_it_is_stored(
+    calling: Calling, stored: bool | None, fate: str
+) -> None:
+    left = {"error": UNAVAILABLE, "status": 503, "code": "unavailable", "stored": stored}
+    caller = calling(Script(results(left)), max_attempts=1)
+
+    [told] = caller("submit_many", greetings(1))
+
+    assert (told.fate, told.error.stored) == (fate, stored)
+
+
 @pytest.mark.parametrize("last", [LOST, THROTTLED, results({"error": UNAVAILABLE})])
 def test_whose_answer_was_lost_once_is_unknown_unless_it_is_known_later(
     calling: Calling, last: Any

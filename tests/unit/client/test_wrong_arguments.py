@@ -24,6 +24,7 @@ REQUIRED: dict[str, Any] = {
     "start": NEW_YEAR,
     "end": NEW_YEAR,
     "name": "c",
+    "kind": "tenant",
     "exclude": [],
 }
 

@@ -233,6 +233,23 @@ ATTEMPTS = (
     ),
     *(race for move in ("flag", "clear_flag", "keep_journal") for race in _of_invocation(move)),
     _FLAGGED,
+    *(
+        Race(
+            move=move,
+            clause="signals_as_read",
+            story="other signals came just before",
+            meanwhile={"signals": 9},
+            harm=keep.SIGNALS_ARE_COUNTED_UP,
+        )
+        for move in ("wake", "flag", "count_signal")
+    ),
+    Race(
+        move="count_signal",
+        clause="same_job",
+        story="the run was deleted, and submitted again",
+        meanwhile={"created_at": after(-1)},
+        harm=keep.A_DELETED_JOB_CHANGES_NO_OTHER,
+    ),
     _SHORTENED,
     *map(_asked_meanwhile, ("retry_later", "hand_back", "die", "suspend", "restart")),
 )

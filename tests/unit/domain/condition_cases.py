@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from hourhand.domain.jobs import transitions
 from hourhand.domain.jobs.job import Content, Job, OnLost, Outcome, Priority
@@ -161,10 +162,19 @@ CASES = (
         builder="wake",
         ordinary=a_job(due_at=after(600), waits_for=FOR_SIGNAL),
         build=lambda job: transitions.wake(
-            job, now=NOW, actor="api", entry=SOON, sends_now=True, reason="signal approved"
+            job, now=NOW, actor="api", entry=SOON, sends_now=True, reason="signal", signals=1
         ),
     ),
-    Case(builder="flag", ordinary=a_running_job(), build=transitions.flag),
+    Case(
+        builder="flag",
+        ordinary=a_running_job(signals=6),
+        build=partial(transitions.flag, signals=7),
+    ),
+    Case(
+        builder="count_signal",
+        ordinary=a_job(due_at=after(600)),
+        build=partial(transitions.count_signal, signals=1),
+    ),
     Case(
         builder="clear_flag",
         ordinary=a_running_job(wake_flag=True),
@@ -200,6 +210,17 @@ CASES = (
     ),
     Case(builder="claim", ordinary=a_sent_job(), build=_claim),
     Case(builder="claim", variant="of a debounced job", ordinary=a_debounced_job(), build=_claim),
+    Case(
+        builder="adopt",
+        ordinary=a_sent_job(schedule_revision=3),
+        build=lambda job: transitions.adopt(
+            job,
+            now=NOW,
+            actor="tick",
+            sets={"schedule_revision": 5, "payload": Content(size_bytes=3, text='"x"')},
+            reason="its schedule changed",
+        ),
+    ),
     Case(
         builder="debounce",
         ordinary=a_debounced_job(),
@@ -277,6 +298,11 @@ CASES = (
         builder="expire",
         ordinary=a_sent_job(expires_at=after(-1)),
         build=lambda job: transitions.expire(job, now=NOW, actor="scheduler"),
+    ),
+    Case(
+        builder="give_up",
+        ordinary=a_sent_job(waits_for=WaitsFor(WaitKind.SLOT, "0", rank=1)),
+        build=lambda job: transitions.give_up(job, now=NOW, actor="tick", reason="Deadlock: no"),
     ),
     Case(
         builder="supersede",

@@ -231,6 +231,16 @@ FLAGS_ARE_OF_ONE_INVOCATION = Invariant(
         or (was.wake_flag, was.journal_ends) == (is_now.wake_flag, is_now.journal_ends)
     ),
 )
+ONLY_WHAT_WAITS_AS_READ_IS_GIVEN_UP = Invariant(
+    "a job ends for a deadlock only while it waits for what was looked at",
+    lambda read, was, is_now: (
+        was == is_now or (was.waits_for, was.generation) == (read.waits_for, read.generation)
+    ),
+)
+SIGNALS_ARE_COUNTED_UP = Invariant(
+    "no signal gets the number of one that was acknowledged before it was sent",
+    lambda read, was, is_now: is_now.signals >= was.signals,
+)
 A_PARKED_RUN_IS_NOT_WOKEN = Invariant(
     "a run that waits for something else meanwhile goes on to wait",
     lambda read, was, is_now: was.waits_for in (read.waits_for, is_now.waits_for),

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from hourhand.domain.schedules.changes import create
+from hourhand.domain.schedules.nominal_times import DatedRule
 from hourhand.domain.schedules.occurrences import Decision, decide
 from hourhand.domain.schedules.recurrence import Recurrence, Rule, compile_rule
 from hourhand.domain.schedules.schedule import (
@@ -57,6 +58,11 @@ def recurrence_of(definition: ScheduleDefinition) -> Recurrence:
     )
 
 
+def rules_of(definition: ScheduleDefinition) -> tuple[DatedRule, ...]:
+    """Return a definition as the only rule of a schedule."""
+    return (DatedRule(definition, recurrence_of(definition)),)
+
+
 def make_schedule(definition: ScheduleDefinition, now: datetime = NOON, **fields: Any) -> Schedule:
     """Return a schedule that was put ``now`` and not visited yet, but for ``fields``."""
     created = create(
@@ -75,8 +81,7 @@ def visit(
     """Decide what is to be decided at ``now``."""
     return decide(
         schedule,
-        definition,
-        recurrence_of(definition),
+        rules_of(definition),
         now=now,
         horizon=now + look_ahead,
         **bounds,

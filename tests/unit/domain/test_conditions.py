@@ -36,14 +36,16 @@ CONDITIONS = {
     "park of an unsent job": {"status", "generation", "last_sent_as_read"},
     "unpark": {"status", "generation", "parked_as_read"},
     "suspend": {*OWNER, "not_cancelled", "not_flagged"},
-    "wake": {"status", "generation", "waits_as_read"},
-    "flag": OWNER,
+    "wake": {"status", "generation", "waits_as_read", "signals_as_read"},
+    "flag": {*OWNER, "signals_as_read"},
+    "count_signal": {"same_job", "signals_as_read"},
     "clear_flag": OWNER,
     "keep_journal": OWNER,
     "prolong_child": {"same_job", "filed_as_read"},
     "restart": {*OWNER, "not_cancelled"},
     "claim": {"status", "due", *STARTABLE},
     "claim of a debounced job": {"status", "due", "quiet", *STARTABLE},
+    "adopt": {"status", "generation", "revision_as_read"},
     "debounce": {"status", "generation", "newest_as_read"},
     "take_over": {*LEASE, *STARTABLE, "may_run_again"},
     "heartbeat": {*OWNER, "extends_lease"},
@@ -61,6 +63,7 @@ CONDITIONS = {
     "request_cancel": {*OWNER, "not_asked_yet"},
     "change": {"status", "generation"},
     "expire": {"status", "generation", "expired"},
+    "give_up": {"status", "generation", "waits_as_read"},
     "supersede": {"status", "generation"},
     "redrive": {"status", "generation", "not_superseded", "not_compensated"},
     "mark_compensated": {"status", "round", "not_compensated"},
@@ -106,6 +109,7 @@ def test_only_a_compacting_write_expects_the_history_as_it_was_read(case: Case) 
     records_no_event = {
         *("keep_payload", "debounce", "supersede", "claim", "heartbeat", "finish"),
         *("flag", "clear_flag", "keep_journal", "mark_compensated", "prolong_child"),
+        "count_signal",
     }
     assert added == (set() if case.builder in records_no_event else {"history_as_read"})
 

@@ -8,7 +8,7 @@ import pytest
 
 from examples.schedules_as_code import REPORTS, nightly_cleanup, tenant_report
 from hourhand import NotRetryable
-from hourhand.api.requests import ScheduleInput
+from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.cli.schedules.files import FileSchedule, read_schedules
 from hourhand.handlers import default_registry
 from hourhand.local.entry_points import examples_path

@@ -186,7 +186,7 @@ def test_an_error_handler_of_a_graph_runs_when_any_node_failed() -> None:
 
     assert nodes(graph)["alert"] == {
         "handler": "alert",
-        "payload": {"nodes": ["a", "b"]},
+        "payload": {"nodes": ["a", "b"], "failed": {"$failed": "after"}},
         "after": ["a", "b"],
         "when": "one_failed",
     }
@@ -212,6 +212,31 @@ def test_an_error_handler_of_one_node_watches_that_node() -> None:
     assert link_error(watched, "alert", {"who": "ops"}) is graph
     assert nodes(graph)["alert"]["after"] == ["b"]
     assert nodes(graph)["alert"]["payload"] == {"who": "ops"}
+
+
+def test_an_error_handler_and_what_it_watches_may_be_parts_of_a_chain() -> None:
+    policies = {"handler": "page", "name": "call", "payload": 1, "priority": "high"}
+    graph = link_error(link_error(("load", 1), ("alert", {"who": "ops"})), policies)
+
+    assert nodes(graph) == {
+        "load": {"handler": "load", "payload": 1},
+        "alert": {
+            "handler": "alert",
+            "payload": {"who": "ops"},
+            "after": ["load"],
+            "when": "one_failed",
+        },
+        "call": {
+            "handler": "page",
+            "payload": 1,
+            "priority": "high",
+            "after": ["load"],
+            "when": "one_failed",
+        },
+    }
+    assert nodes(link_error("load", ("alert", 1), 2))["alert"]["payload"] == 2
+    with pytest.raises(InvalidInput, match="A part is a pair"):
+        link_error("load", ("alert", 1, 2))  # type: ignore[arg-type]  # what it is about
 
 
 def test_no_part_after_a_graph_waits_for_its_error_handlers() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hourhand.domain.durable import joins
 from hourhand.domain.jobs.job import MAX_CONTENT_BYTES, JobStatus
 from hourhand.domain.times import rfc3339
-from hourhand.handlers import graph_run
+from hourhand.handlers import graph_run, run_child_calls
 from hourhand.services.durable.graphs import NodeView
 from hourhand.services.jobs.payload_store import PayloadStore
 from tests.scenarios.graphs import GraphWorld, letters_of, put_graph
@@ -178,7 +178,7 @@ def test_a_map_may_have_items_in_one_round_and_none_in_another(world: GraphWorld
 
 @pytest.mark.parametrize(
     ("value", "message"),
-    [("no list", "maps over a result that is no list"), ([1] * 4, "of 4 items; at most 3")],
+    [("no list", "maps over a result that is string, no list"), ([1] * 4, "of 4 items; at most 3")],
 )
 def test_a_map_whose_result_is_no_such_list_fails_as_a_node(
     world: GraphWorld, monkeypatch: pytest.MonkeyPatch, value: Any, message: str
@@ -313,3 +313,36 @@ def test_the_run_timeout_of_a_graph_ends_it_and_its_nodes(world: GraphWorld) -> 
     world.settle(minutes=60)
     assert (world.job("graph").last_failure or "").startswith("RunTimeout: ")
     assert [job.status for job in world.jobs_named("a")] == [JobStatus.CANCELLED]
+
+
+# --- too many jobs ---
+
+OVER_A = {"map": {"over": A}, "after": ["a"]}
+
+
+@pytest.fixture
+def small_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (graph_run, run_child_calls):
+        monkeypatch.setattr(module, "MAX_CHILDREN", 10)
+
+
+@pytest.mark.usefixtures("small_bound")
+@pytest.mark.parametrize("result", [[1, 2, 3], "no list"])
+def test_jobs_of_maps_are_counted_only_where_they_may_be_too_many(
+    world: GraphWorld, result: Any
+) -> None:
+    world.results["a"] = result
+    excused = {**OVER_A, "on_failure": "ignore"}
+    nodes = {"a": {}, "b": excused, "c": excused, "d": {"map": {"over": []}, "after": ["a"]}}
+    assert played(world, nodes) is JobStatus.SUCCEEDED
+    is_list = isinstance(result, list)
+    assert len(world.store.jobs()) == (8 if is_list else 2)
+
+
+@pytest.mark.usefixtures("small_bound")
+def test_a_map_over_a_map_that_failed_is_refused_and_not_counted(world: GraphWorld) -> None:
+    world.failing = {"a": 9}
+    late = {"map": {"over": A}, "after": ["a"], "when": "all_done", "on_failure": "ignore"}
+    first = {"map": {"over": [1] * 6}, "on_failure": "ignore"}
+    assert played(world, {"a": first, "b": late}) is JobStatus.SUCCEEDED
+    assert node(world, "b").status == "DEAD"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 import pytest
@@ -44,6 +45,19 @@ def started(jobs: FakeHourhand, handler: str, body: Callable[[RunContext], Any])
 def square(number: int) -> int:
     CALLS.append(number)
     return number * number
+
+
+SHOP: ContextVar[str] = ContextVar("shop", default="none")
+
+
+@pytest.mark.parametrize("handler", ["flow", "aflow"])
+def test_items_see_the_context_variables_of_the_handler(jobs: FakeHourhand, handler: str) -> None:
+    def body(ctx: RunContext) -> Any:
+        SHOP.set("acme")
+        return ctx.map("m", range(20), lambda _: SHOP.get())
+
+    run_id = started(jobs, handler, body)
+    assert jobs.get(run_id).result == ["acme"] * 20
 
 
 def picky(number: int) -> int:

@@ -40,6 +40,14 @@ def test_each_answer_is_told() -> None:
     assert heard == [ApiAnswered(method="GET", path="/v1/jobs", status=200, body="1")]
 
 
+def test_the_token_of_a_callback_is_not_told() -> None:
+    heard: list[News] = []
+    api = ApiFunction(Loads(), heard.append)
+    api({**EVENT, "rawPath": "/v1/callbacks/cb_secret/fail"}, CONTEXT)
+    assert isinstance(heard[-1], ApiAnswered)
+    assert heard[-1].path == "/v1/callbacks/{token}/fail"
+
+
 def test_a_large_answer_is_told_as_it_reads_not_as_it_travels() -> None:
     def handler(_: Any, __: Any) -> dict[str, Any]:
         body = base64.b64encode(b'{"id": "j1"}').decode()

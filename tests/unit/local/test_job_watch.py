@@ -15,7 +15,7 @@ from hourhand.local.backend import Backend
 from hourhand.local.events import BatchEnded, ChildDied, Logged
 from hourhand.local.job_watch import JobWatch
 from hourhand.memory import START, MemoryClock, MemoryJobLogs, MemoryJobStore
-from hourhand.testing import make_job, make_message
+from tests.world.factories import make_job, make_message
 
 ALWAYS = Span(START, START + timedelta(days=1))
 

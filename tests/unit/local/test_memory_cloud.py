@@ -40,6 +40,10 @@ def pay(ctx):
     ctx.step("ask", str, paid.url)
     return paid.result()
 
+@job("asks-for-a-note")
+def asks(ctx: JobContext, payload):
+    return note.submit(payload).id
+
 @job("exits", retry=Retry(max_attempts=1))
 def exits(ctx: JobContext, payload):
     os._exit(9)
@@ -154,6 +158,15 @@ def test_the_url_of_a_callback_leads_to_the_cloud(run: Callable[[float], Running
     answer = running.client.post(f"{url.removeprefix(running.cloud.url)}/succeed", {"result": 7})
     assert answer.status == 200, answer
     assert running.final(job_id)["result"] == 7
+
+
+def test_a_handler_submits_to_its_own_cloud_whatever_the_shell_names(
+    run: Callable[[float], Running], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOURHAND_ENDPOINT", "http://127.0.0.1:9")
+    running = run(1.0)
+    asked = running.final(running.submit(handler="asks-for-a-note", payload="hello"))
+    assert running.final(asked["result"])["result"] == "hello"
 
 
 def test_each_nominal_time_of_a_schedule_comes_once(run: Callable[[float], Running]) -> None:

@@ -13,7 +13,7 @@ from hourhand.domain.jobs.job import Attempt, JobStatus, Outcome
 from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.memory import START, KeptFailure, KeptText, MemoryClock, MemoryJobStore
 from hourhand.ports.job_store import Listing
-from hourhand.testing import ACTOR, make_entry, make_event, make_job
+from tests.world.factories import ACTOR, make_entry, make_event, make_job
 
 BUCKET = bucket_of(START)
 SECOND = timedelta(seconds=1)

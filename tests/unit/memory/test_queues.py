@@ -9,7 +9,7 @@ import pytest
 from hourhand.domain.jobs.job import Priority
 from hourhand.domain.ticks.clock_skew import estimate_skew
 from hourhand.memory import START, MemoryClock, MemoryQueues
-from hourhand.testing import make_job, make_outgoing
+from tests.world.factories import make_job, make_outgoing
 
 MEDIUM = Priority.MEDIUM
 SECOND = timedelta(seconds=1)

@@ -23,18 +23,20 @@ from hourhand.memory import (
     MemorySideItemStore,
     RecordingTelemetry,
 )
+from hourhand.services.callers import Callers
 from hourhand.services.jobs.due import DueJobs
 from hourhand.services.jobs.known_pauses import KnownPauses
 from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.jobs.operations import OperationsService
 from hourhand.services.jobs.payload_store import PayloadStore
+from hourhand.services.jobs.quota_gate import QuotaGate
 from hourhand.services.jobs.recovery import RecoveryService
 from hourhand.services.jobs.unique_jobs import UniqueRecords
 from hourhand.services.jobs.waiter_records import WaiterRecords
 from hourhand.services.schedules.backfill_work import BackfillWork
 from hourhand.services.schedules.compiled_rules import CompiledRules
 from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs
-from hourhand.testing import Faults
+from tests.world.faults import Faults
 
 
 def define(*expressions: str, **fields: Any) -> ScheduleDefinition:
@@ -141,7 +143,14 @@ class Bench:
             schedules=schedules,
             jobs=jobs,
             recurrences=self.recurrences,
-            occurrence_jobs=OccurrenceJobs(handlers=handlers, ids=self.ids, **common),
+            occurrence_jobs=OccurrenceJobs(
+                handlers=handlers,
+                ids=self.ids,
+                quotas=QuotaGate(
+                    pauses, MemorySideItemStore(), Callers(control, self.telemetry), clock
+                ),
+                **common,
+            ),
             operations=OperationsService(
                 recovery=recovery,
                 handlers=handlers,

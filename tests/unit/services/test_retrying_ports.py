@@ -12,7 +12,8 @@ from hourhand.memory import START
 from hourhand.ports.control_store import ControlStore
 from hourhand.ports.job_store import JobStore
 from hourhand.services.retrying_ports import MAX_TRIES, Retries
-from hourhand.testing import Faults, make_job
+from tests.world.factories import make_job
+from tests.world.faults import Faults
 from tests.world.world import World
 
 

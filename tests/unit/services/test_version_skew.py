@@ -15,9 +15,10 @@ from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.execution import LEFT_TO_NEWER_FOR, Disposition
 from hourhand.services.ticks.sweep import Sweep
-from hourhand.testing import Faults, make_job
 from tests.unit.services.conftest import TurnNewer
 from tests.unit.services.schedule_views import stored
+from tests.world.factories import make_job
+from tests.world.faults import Faults
 from tests.world.runs import fail, make_error, succeed
 from tests.world.world import World
 

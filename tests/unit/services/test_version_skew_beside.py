@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.requests import BackfillInput, BulkRequest, JobFilters
+from hourhand.api.requests.filters import BulkRequest
+from hourhand.api.requests.schedule_operations import BackfillInput
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.jobs.job import Job, JobStatus, OnLost
+from hourhand.domain.jobs.searches import JobFilter
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.services.jobs.execution import (
@@ -19,13 +21,14 @@ from hourhand.services.jobs.execution import (
     LONGEST_LEFT_TO_NEWER,
     Disposition,
 )
-from hourhand.testing import Faults, make_job
 from tests.unit.services.conftest import TurnNewer
 from tests.unit.services.schedule_bench import define
 from tests.unit.services.schedule_views import at, job_at, statuses, stored
 from tests.unit.services.schedules.test_backfill_work import BackfillBench
 from tests.unit.services.schedules.test_occurrence_jobs import maker, order, schedule_of
 from tests.unit.services.schedules.test_recompute import WalkBench
+from tests.world.factories import make_job
+from tests.world.faults import Faults
 from tests.world.occurrences import (
     PARTITION,
     end_run,
@@ -174,7 +177,7 @@ def test_listings_bulk_and_stats_go_on_without_a_newer_job(
 ) -> None:
     newer, *ours = [world.submit(delay_seconds=1000) for _ in range(3)]
     turn_newer(world.store, newer.id)
-    page = world.api.queries.list_jobs(JobFilters(), limit=10, cursor=None)
+    page = world.api.queries.list_jobs(JobFilter(), limit=10, cursor=None)
     assert {report.job.id for report in page.jobs} == {job.id for job in ours}
     assert world.api.queries.stats().lateness.sample == 0
     result = world.api.bulk.cancel(BulkRequest.parse({"all": True}), actor="caller")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hourhand import ChildFailed, MapFailed, Retry, RunContext, job
+from hourhand import ChildFailed, MapFailed, Retry, RunContext, TooManyChildren, job
 from hourhand.domain.errors import InvalidInput
-from hourhand.handlers import JobContext, Registry
+from hourhand.handlers import JobContext, Registry, run_child_calls
 from hourhand.memory import START
 from hourhand.testing import FakeHourhand, replay
 from hourhand.testing.replays import ReplayMismatch
@@ -80,6 +80,29 @@ def test_a_run_waits_for_a_child_and_takes_its_result(jobs: FakeHourhand) -> Non
     assert CALLS == [4]
 
 
+@pytest.mark.parametrize(
+    ("payload", "options", "message"),
+    [
+        ({1, 2}, {}, "The payload is not JSON: it contains an object of type set"),
+        (1, {"tags": {"a": {1}}}, "The tags is not JSON: it contains an object of type set"),
+    ],
+)
+def test_what_is_not_json_of_a_child_is_named(
+    jobs: FakeHourhand, payload: Any, options: dict[str, Any], message: str
+) -> None:
+    run_id = started(jobs, lambda ctx, _: ctx.submit("double", payload, **options))
+    error = jobs.get(run_id).error
+    assert error is not None
+    assert error.message.startswith(message)
+
+
+def test_a_map_over_null_says_what_it_was(jobs: FakeHourhand) -> None:
+    run_id = started(jobs, lambda ctx, _: ctx.map("m", None, "double"))
+    error = jobs.get(run_id).error
+    assert error is not None
+    assert "must be a list or another iterable, not None" in error.message
+
+
 def test_a_failed_child_raises(jobs: FakeHourhand) -> None:
     FAILING.add(4)
 
@@ -91,6 +114,46 @@ def test_a_failed_child_raises(jobs: FakeHourhand) -> None:
 
     run_id = started(jobs, run, 4)
     assert result(jobs, run_id) == ["double", "ValueError", "4 is broken"]
+
+
+@pytest.mark.parametrize("handler", ["flow", "aflow"])
+@pytest.mark.parametrize(
+    ("items", "options", "message"),
+    [
+        (["bad", "bad", 1], {"min_success": 2}, "2 of 3 children of double failed, and 1 may: 2"),
+        ([1, "bad", "bad"], {"min_success": 2, "concurrency": 1}, "and 1 may: 2 must succeed"),
+        (["bad", 1], {"min_success": 2}, "1 of 2 children of double failed, and 0 may: 2"),
+        ([], {"min_success": 1}, "1 children must succeed, and the map has 0 items"),
+        ([1, 2], {"min_success": 3}, "3 children must succeed, and the map has 2 items"),
+    ],
+)
+def test_a_map_without_the_successes_that_it_requires_fails(
+    jobs: FakeHourhand, handler: str, items: list[Any], options: dict[str, Any], message: str
+) -> None:
+    FAILING.add("bad")
+    run_id = started(
+        jobs,
+        lambda ctx, _: ctx.map("m", items, "double", tolerate=None, **options),
+        handler=handler,
+    )
+    jobs.advance(minutes=1)
+    found = jobs.get(run_id)
+    assert found.error is not None
+    assert (found.status, found.error.type) == ("DEAD", "MapFailed")
+    assert message in found.error.message
+
+
+def test_a_large_map_fails_once_the_successes_that_it_requires_are_out_of_reach(
+    jobs: FakeHourhand,
+) -> None:
+    FAILING.update(range(2))
+    run_id = started(
+        jobs,
+        lambda ctx, _: ctx.map("m", range(150), "double", tolerate=None, min_success=149),
+    )
+    jobs.advance(minutes=1)
+    found = jobs.get(run_id)
+    assert (found.status, found.error and found.error.type) == ("DEAD", "MapFailed")
 
 
 def test_children_run_side_by_side_and_are_gathered(jobs: FakeHourhand) -> None:
@@ -328,3 +391,50 @@ def test_the_result_of_a_child_is_returned_whatever_its_size(
     value = "x" * characters
     run_id = started(jobs, lambda ctx, _: len(ctx.submit_and_wait("slow", value)))
     assert result(jobs, run_id) == characters
+
+
+# --- too many children ---
+
+
+def test_a_run_has_a_bounded_number_of_children_in_all(
+    jobs: FakeHourhand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_child_calls, "MAX_CHILDREN", 5)
+
+    def two_maps(ctx: RunContext, _payload: Any) -> Any:
+        ctx.map("one", [1, 2, 3], double)
+        ctx.submit_and_wait(double, 4)
+        return ctx.map("two", [5, 6], double)
+
+    found = jobs.get(started(jobs, two_maps))
+    assert (found.status, found.attempt) == ("DEAD", 1)
+    assert found.error is not None
+    assert found.error.type == "TooManyChildren"
+    assert "would have 6 children in all; at most 5" in (found.error.message or "")
+    assert CALLS == [1, 2, 3, 4]
+
+
+def test_a_handler_can_go_on_after_too_many_children(
+    jobs: FakeHourhand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_child_calls, "MAX_CHILDREN", 2)
+
+    def fewer(ctx: RunContext, items: list[int]) -> Any:
+        for asked in (items, items[:2]):
+            with suppress(TooManyChildren):
+                return ctx.map("all", asked, double).results()
+        return None
+
+    assert result(jobs, started(jobs, fewer, [1, 2, 3])) == [2, 4]
+
+
+def test_a_restart_begins_to_count_children_again(
+    jobs: FakeHourhand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_child_calls, "MAX_CHILDREN", 2)
+
+    def restarting(ctx: RunContext, left: int) -> Any:
+        done = ctx.map("all", [left, left], double).results()
+        return ctx.restart(left - 1) if left else done
+
+    assert result(jobs, started(jobs, restarting, 2)) == [0, 0]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 from hourhand import Retry, RunContext, StepFailed, job
 from hourhand.client import Conflict
-from hourhand.handlers import Registry
+from hourhand.handlers import Registry, Snooze, Suspended
 from hourhand.memory import START
 from hourhand.testing import FakeHourhand
 
@@ -77,6 +79,19 @@ def test_a_run_waits_for_its_signal_and_sleeps_for_a_week_of_virtual_time(
         jobs.client.runs.signal(run.id, "approved", "too late")
 
 
+@job("reads", durable=True, registry=HANDLERS)
+def reads(ctx: RunContext) -> list[int]:
+    return [ctx.wait_for("n") for _ in range(40)]
+
+
+def test_signals_are_returned_in_the_order_in_which_they_were_sent(jobs: FakeHourhand) -> None:
+    run = jobs.client.submit("reads")
+    for number in range(40):
+        jobs.client.runs.signal(run.id, "n", number)
+    jobs.run_due()
+    assert jobs.get(run).result == [*range(40)]
+
+
 def test_a_step_that_is_made_to_fail_is_retried_by_its_policy(jobs: FakeHourhand) -> None:
     jobs.fail_step("charge", ConnectionError("the bank is down"), times=2, handler=order)
     run = jobs.client.submit("order", {})
@@ -95,6 +110,140 @@ def test_a_step_that_always_fails_ends_the_run_and_reverses_its_steps(jobs: Fake
     assert ended.error is not None
     assert (ended.error.type, ended.error.message) == ("StepFailed", "ship: ValueError: no courier")
     assert CALLS == ["charge", "refund 7"]
+
+
+@job("unkept", durable=True, registry=HANDLERS)
+def unkept(ctx: RunContext) -> Any:
+    return ctx.step("charge", note, "charge", {7}, compensate=refund)
+
+
+def test_a_step_whose_result_cannot_be_kept_is_reversed(jobs: FakeHourhand) -> None:
+    run = jobs.client.submit("unkept")
+    jobs.run_due()
+    assert jobs.get(run).status == "DEAD"
+    assert CALLS == ["charge", "refund None"]
+
+
+@job("trip", durable=True, registry=HANDLERS)
+def trip(ctx: RunContext) -> None:
+    for name in ("flight", "hotel"):
+        ctx.step(name, note, name, name, compensate=refund)
+    ctx.step("car", note, "car", retry=Retry(max_attempts=1))
+
+
+def test_a_reversal_that_fails_stops_no_older_one(jobs: FakeHourhand) -> None:
+    jobs.fail_step("car", ValueError("none left"), times=None)
+    jobs.fail_step("hotel", ValueError("closed"), times=6, handler="hourhand.compensation")
+    jobs.client.submit("trip")
+    jobs.advance(hours=1)
+    assert CALLS == ["flight", "hotel", "refund flight"]
+    [undo] = jobs.client.list(handler="hourhand.compensation")
+    error = jobs.get(undo).error
+    assert error is not None
+    assert (error.type, "hotel: ValueError: closed" in error.message) == ("ReversalsFailed", True)
+    jobs.client.redrive(undo.id)
+    jobs.run_due()
+    assert jobs.get(undo).status == "SUCCEEDED"
+    assert CALLS[3:] == ["refund hotel"]
+
+
+def test_a_fault_of_a_step_is_none_of_its_reversal(jobs: FakeHourhand) -> None:
+    run = jobs.client.submit("order", {})
+    jobs.run_due()
+    for step in ("charge", "ship"):
+        jobs.fail_step(step, ValueError("no"), times=None)
+    jobs.client.runs.signal(run.id, "approved", "ada")
+    jobs.advance(days=8)
+    assert CALLS == ["charge", "refund 7"]
+
+
+def test_the_attempt_of_a_run_that_ended_is_at_least_1(jobs: FakeHourhand) -> None:
+    jobs.fail_step("charge", ValueError("declined"), times=None)
+    run = jobs.client.submit("order", {})
+    jobs.advance(minutes=1)
+    found = jobs.get(run)
+    assert (found.status, found.attempt) == ("DEAD", 1)
+    waiting = jobs.client.submit("external")
+    jobs.run_due()
+    jobs.client.cancel(waiting.id)
+    found = jobs.get(waiting)
+    assert (found.status, found.attempt) == ("CANCELLED", 1)
+
+
+@job("various", durable=True, registry=HANDLERS, run_timeout=WEEK)
+def various(ctx: RunContext, payload: Any) -> Any:
+    CALLS.append("called")
+    return VARIOUS[-1](ctx)
+
+
+VARIOUS: list[Any] = []
+
+
+def ended(jobs: FakeHourhand, body: Any) -> Any:
+    VARIOUS.append(body)
+    run = jobs.client.submit("various")
+    jobs.advance(minutes=1)
+    return jobs.get(run)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ((n for n in range(3)), "must be a sequence, such as a list, or a function"),
+        ({"a": 1, "b": 2}, "the cursor behind it, not a dict."),
+        ({1, 2}, "the cursor behind it, not a set."),
+        (lambda _: [1, 2], "must return pairs of a row and the cursor behind it"),
+    ],
+    ids=["generator", "dict", "set", "function"],
+)
+def test_rows_that_no_replay_can_continue_are_refused_at_once(
+    jobs: FakeHourhand, rows: Any, message: str
+) -> None:
+    found = ended(jobs, lambda ctx: list(ctx.iterate("rows", rows)))
+    assert (found.status, found.error.type, CALLS) == ("DEAD", "InvalidCall", ["called"])
+    assert message in found.error.message
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda ctx: ctx.sleep("long", WEEK + 1),
+        lambda ctx: ctx.sleep_until("long", START + timedelta(days=8)),
+    ],
+    ids=["sleep", "sleep_until"],
+)
+def test_a_sleep_beyond_the_end_of_the_run_is_refused_at_once(
+    jobs: FakeHourhand, call: Any
+) -> None:
+    found = ended(jobs, call)
+    assert (found.status, found.error.type) == ("DEAD", "RunTimeout")
+    assert "Give the handler a longer run_timeout" in found.error.message
+    assert ended(jobs, lambda ctx: ctx.sleep("long", WEEK - 60)).status == "PENDING"
+
+
+def test_a_step_that_snoozes_holds_no_worker(jobs: FakeHourhand) -> None:
+    def patient() -> str:
+        CALLS.append("step")
+        if CALLS.count("step") == 1:
+            raise Snooze(5)
+        return "done"
+
+    VARIOUS.append(lambda ctx: ctx.step("a", patient))
+    run = jobs.client.submit("various")
+    jobs.run_due()
+    found = jobs.get(run)
+    assert found.status == "PENDING"
+    assert found.waits_for is not None
+    assert (found.waits_for.kind, CALLS) == ("time", ["called", "step"])
+    jobs.advance(seconds=5)
+    assert jobs.get(run).result == "done"
+
+
+def test_keys_of_results_keep_their_order(jobs: FakeHourhand) -> None:
+    given = {"z": 1, "a": {"y": 2, "b": 3}}
+    found = ended(jobs, lambda ctx: ctx.step("a", lambda: given))
+    assert list(found.result) == ["z", "a"]
+    assert list(found.result["a"]) == ["y", "b"]
 
 
 def test_a_fault_of_another_handler_or_path_does_not_matter(jobs: FakeHourhand) -> None:
@@ -130,3 +279,33 @@ def test_a_run_that_failed_is_redriven_from_the_failed_step(jobs: FakeHourhand) 
     jobs.advance(days=15)
     assert jobs.get(run).status == "DEAD"
     assert CALLS[:1] == ["charge"]
+
+
+LATE: list[threading.Thread] = []
+GOES_ON = threading.Event()
+
+
+@job("outlived", durable=True, registry=HANDLERS)
+def outlived(ctx: RunContext) -> None:
+    branch, began = ctx.branch("late"), threading.Event()
+
+    def slow() -> None:
+        began.set()
+        GOES_ON.wait()
+
+    def late() -> None:
+        with suppress(Suspended):
+            branch.step("slow", slow)
+
+    LATE.append(threading.Thread(target=late))
+    LATE[0].start()
+    began.wait()
+
+
+def test_a_thread_that_outlives_its_handler_records_nothing(jobs: FakeHourhand) -> None:
+    run = jobs.client.submit("outlived")
+    jobs.run_due()
+    assert jobs.get(run).status == "SUCCEEDED"
+    GOES_ON.set()
+    LATE[0].join()
+    assert list(jobs.client.runs.steps(run.id)) == []

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hourhand import Graph, Retry, job, result
+from hourhand import Graph, Retry, chain, group, job, link_error, result, starmap
 from hourhand.handlers import JobContext, Registry
 from hourhand.memory import START
 from hourhand.testing import FakeHourhand
@@ -53,6 +53,81 @@ def states(jobs: FakeHourhand, graph_id: str) -> dict[str, str]:
 
 def named(name: str, after: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
     return {"handler": "note", "payload": {"name": name, **more}, "after": list(after)}
+
+
+@job("alarm", registry=HANDLERS)
+def alarm(_ctx: JobContext, payload: Any) -> None:
+    CALLS.append(payload)
+
+
+def test_an_error_handler_learns_which_node_failed_and_why(jobs: FakeHourhand) -> None:
+    FAILING.update({"b", 2})
+    graph = chain((note, "a"), group((note, "b"), (note, "c")), starmap(note, [1, 2]))
+    jobs.client.graphs.submit(link_error(graph, alarm).definition())
+    jobs.run_due()
+    [told] = [call for call in CALLS if isinstance(call, dict)]
+    assert told == {
+        "nodes": ["note", "note-2", "note-2-2", "note-3"],
+        "failed": [
+            {"node": "note-2", "error": {"type": "ValueError", "message": "b is broken"}},
+        ],
+    }
+
+
+def test_an_error_handler_learns_of_failed_maps_and_refused_nodes(jobs: FakeHourhand) -> None:
+    FAILING.add(2)
+    graph = Graph()
+    graph.map("items", [1, 2, 3], note)
+    graph.job("text", note, "text")
+    graph.map("over", result("text"), note, after=["text"])
+    link_error(graph, (alarm, {"all": {"$failed": "after"}}))
+    jobs.client.graphs.submit(graph.definition())
+    jobs.run_due()
+    jobs.advance(minutes=1)
+    found = [call["all"] for call in CALLS if isinstance(call, dict)]
+    errors = {one["node"]: one["error"] for one in found[0]}
+    known = {
+        "items": {"type": "ValueError", "message": "2 is broken"},
+        "over": {
+            "type": "InvalidInput",
+            "message": "The node over maps over a result that is string, no list.",
+        },
+    }
+    assert errors.items() <= known.items()
+
+
+def errors(jobs: FakeHourhand, graph: Graph) -> list[str]:
+    alarm_at = {"handler": "alarm", "payload": {"all": {"$failed": "after"}}, "when": "all_done"}
+    jobs.client.graphs.submit(link_error(graph, alarm_at).definition())
+    jobs.run_due()
+    [told] = [call["all"] for call in CALLS if isinstance(call, dict) and "all" in call]
+    return [one["error"]["message"] for one in told]
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        (None, "a result that is null"),
+        ({"name": 1}, "a result that is object"),
+        (True, "a result that is boolean"),
+        (7, "a result that is number"),
+    ],
+)
+def test_a_map_over_no_list_says_what_it_was(jobs: FakeHourhand, value: Any, what: str) -> None:
+    graph = Graph()
+    source = graph.job("source", note, value)
+    graph.map("all", result(source), note, after=[source])
+    [error] = errors(jobs, graph)
+    assert error == f"The node all maps over {what}, no list."
+
+
+def test_a_map_over_the_result_of_a_node_that_failed_says_so(jobs: FakeHourhand) -> None:
+    FAILING.add("source")
+    graph = Graph()
+    source = graph.job("source", note, "source", on_failure="ignore")
+    graph.map("all", result(source), note, after=[source])
+    error = errors(jobs, graph)[-1]
+    assert "maps over null, since source has no result: it failed, or was skipped" in error
 
 
 DIAMOND = {

@@ -17,7 +17,7 @@ from hourhand.memory import (
     SweepInvocation,
 )
 from hourhand.ports.handler_directory import HandlerInfo
-from hourhand.testing import make_record
+from tests.world.factories import make_record
 
 DAY = timedelta(days=1)
 

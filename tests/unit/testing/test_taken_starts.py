@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hourhand import Concurrency, JobContext, Rate, RateLimited, job
+from hourhand import Concurrency, JobContext, Rate, RateLimited, Retry, job
 from hourhand.client import Job
 from hourhand.handlers import Registry
 from hourhand.memory import START
@@ -24,7 +24,7 @@ class Api:
     def __init__(self, *limits: Rate | Concurrency, take: Take | None = None, **options: Any):
         self.calls: list[datetime] = []
         self.registry = Registry()
-        self._take = take or (lambda ctx: ctx.limit("api").take())
+        self._take = take or (lambda ctx: ctx.limit("api").take(max_wait=2))
         job("call", limits=limits[:1], registry=self.registry, **options)(self.call)
         for number, limit in enumerate(limits[1:]):
             job(f"other-{number}", limits=[limit], registry=self.registry)(self.rest)
@@ -197,7 +197,7 @@ def test_a_failed_attempt_needs_another_start() -> None:
 
 def test_a_rate_of_retries_is_free_in_the_first_attempt() -> None:
     def fail_twice(ctx: JobContext) -> None:
-        ctx.limit("api").take()
+        ctx.limit("api").take(max_wait=2)
         if ctx.attempt < 3:
             raise OSError("the service hung up")
 
@@ -227,6 +227,73 @@ def test_a_refusal_of_the_service_holds_back_what_is_taken_too() -> None:
     api.fake.advance(minutes=2)
     assert len(api.calls) == 2
     assert min(api.seconds()) >= 30
+
+
+# --- several starts in one attempt ---
+
+
+def take_three(ctx: JobContext) -> None:
+    for _ in range(3):
+        ctx.limit("api").take()
+
+
+def test_a_handler_waits_in_its_attempt_for_each_start_and_each_counts() -> None:
+    api = Api(shared(1, per=5), take=take_three)
+    first, second = api.submit(2)
+    api.fake.advance(minutes=1)
+    assert api.seconds() == [10, 25]
+    assert [len(api.runs_of(one)) for one in (first, second)] == [1, 1]
+
+
+def test_an_attempt_without_progress_ends_with_an_error() -> None:
+    api = Api(shared(1, per=5), take=take_three, timeout=8, retry=Retry(max_attempts=2))
+    (one,) = api.submit()
+    api.fake.advance(hours=1)
+    found = api.fake.get(one.id)
+    assert (found.status, api.calls) == ("DEAD", [])
+    assert found.error is not None
+    assert found.error.type == "NoProgress"
+    assert "Set ctx.cursor after each call" in found.error.message
+    assert [run.outcome for run in api.runs_of(one)] == ["FAILED", "FAILED"]
+
+
+def test_an_attempt_that_moved_its_cursor_goes_on_at_its_start() -> None:
+    def by_cursor(ctx: JobContext) -> None:
+        for number in range(ctx.cursor or 0, 3):
+            ctx.limit("api").take()
+            ctx.cursor = number + 1
+
+    api = Api(shared(1, per=5), take=by_cursor, timeout=8)
+    (one,) = api.submit()
+    api.fake.advance(minutes=1)
+    assert api.seconds() == pytest.approx([10], abs=0.01)
+    assert [run.outcome for run in api.runs_of(one)] == ["SNOOZED", "SNOOZED", "SUCCEEDED"]
+
+
+def test_an_attempt_with_progress_ends_before_a_call_that_may_not_end_in_time() -> None:
+    def by_cursor(ctx: JobContext) -> None:
+        for number in range(ctx.cursor or 0, 10):
+            ctx.limit("api").take()
+            api.fake.clock.advance(12)
+            ctx.cursor = number + 1
+
+    api = Api(shared(60), take=by_cursor, timeout=60)
+    (one,) = api.submit()
+    api.fake.advance(minutes=10)
+    assert {run.outcome for run in api.runs_of(one)} == {"SNOOZED", "SUCCEEDED"}
+    assert api.fake.get(one.id).attempt == 1
+
+
+def test_a_handler_that_is_cancelled_while_it_waits_ends_cancelled_though_it_took_a_start() -> None:
+    def take_twice(ctx: JobContext) -> None:
+        ctx.limit("api").take()
+        api.fake.client.cancel(ctx.job_id)
+        ctx.limit("api").take()
+
+    api = Api(shared(6), take=take_twice)
+    (one,) = api.submit()
+    api.fake.advance(minutes=1)
+    assert (api.fake.get(one.id).status, api.calls) == ("CANCELLED", [])
 
 
 # --- ends ---

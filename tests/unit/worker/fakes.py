@@ -13,15 +13,15 @@ from typing import Any, cast
 from hourhand.aws.clock import SystemClock
 from hourhand.domain.errors import InvalidInput, Unavailable
 from hourhand.domain.jobs.job import Job, JobStatus, Progress
+from hourhand.domain.jobs.waiting import Reserved, TakenStart
 from hourhand.domain.ticks.timings import Timings
 from hourhand.handlers import JOB_LOGGER, Registry
 from hourhand.memory import MemoryClock, RecordingTelemetry
 from hourhand.ports.clock import Clock
 from hourhand.ports.durable_run import OpenedRun
-from hourhand.ports.handler_runner import Finished, HandlerRunner, TakenStart
+from hourhand.ports.handler_runner import Finished, HandlerRunner
 from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.execution import Disposition, ExecutionService
-from hourhand.testing import make_delivery, make_job
 from hourhand.worker import (
     LoadedHandlers,
     ProcessTimer,
@@ -32,6 +32,7 @@ from hourhand.worker import (
     WorkerProcess,
     WorkerRuntime,
 )
+from tests.world.factories import make_delivery, make_job
 
 PATIENCE = 20.0
 """Seconds after which a wait in a test has failed; no test that passes waits so long."""
@@ -76,7 +77,9 @@ class FakePulse:
     def open_run(self) -> OpenedRun | Finished:
         raise AssertionError("this pulse has no journal")
 
-    def take_start(self, name: str, cost: float, longest: timedelta) -> TakenStart:
+    def take_start(
+        self, name: str, cost: float, longest: timedelta, reserved: Reserved | None = None
+    ) -> TakenStart:
         self.taken.append((name, cost, longest))
         return TakenStart(is_start=False, wait=timedelta(hours=1))
 
@@ -251,7 +254,7 @@ class Worker:
             clock=self.clock,
             timings=FAST_HEART,
             telemetry=self.telemetry,
-            limits=limits,
+            run_limits=limits,
             end_process=self._end,
             timer=timer,
         )

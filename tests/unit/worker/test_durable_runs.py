@@ -15,7 +15,7 @@ from hourhand.domain.durable.calls import NOW, Suspension
 from hourhand.domain.durable.records import RecordKind, RecordOutcome
 from hourhand.domain.jobs.job import JobStatus, Outcome
 from hourhand.domain.jobs.waiting import WaitKind
-from hourhand.handlers import JobContext, Registry
+from hourhand.handlers import JobContext, Registry, Suspended
 from hourhand.handlers.run_context import RunContext
 from hourhand.memory import (
     MemoryJobStore,
@@ -195,3 +195,48 @@ def test_a_run_that_is_over_does_not_call_its_handler() -> None:
     runner = ThreadRunner(rig.tools(handlers), rig.process.enter(), lambda: 900.0)
     assert runner.run(running_job(), "null", None, EndedPulse()) is ended
     assert running_job().status is JobStatus.RUNNING
+
+
+@pytest.mark.parametrize("ends", [Outcome.SUCCEEDED, Outcome.FAILED, Outcome.SUSPENDED])
+@pytest.mark.parametrize("is_under_way", [False, True])
+def test_a_thread_that_outlives_its_handler_records_nothing(
+    ends: Outcome, is_under_way: bool
+) -> None:
+    goes_on, began = threading.Event(), threading.Event()
+    threads: list[threading.Thread] = []
+    told: list[BaseException] = []
+
+    def slow() -> None:
+        began.set()
+        goes_on.wait(PATIENCE)
+
+    def handler(ctx: RunContext) -> str:
+        branch = ctx.branch("late")
+
+        def late() -> None:
+            if not is_under_way:
+                goes_on.wait(PATIENCE)
+            try:
+                branch.step("a", slow)
+            except BaseException as error:  # noqa: BLE001 - what the call raised is asked for
+                told.append(error)
+
+        threads.append(threading.Thread(target=late))
+        threads[0].start()
+        if is_under_way:
+            began.wait(PATIENCE)
+        if ends is Outcome.FAILED:
+            raise OSError("no")
+        if ends is Outcome.SUSPENDED:
+            ctx.sleep("night", 3600)
+        return "done"
+
+    finished, opened = run(handler)
+    before = opened.journal.records()
+    goes_on.set()
+    threads[0].join()
+    assert finished.outcome is ends
+    assert [type(error) for error in told] == [Suspended]
+    assert began.is_set() is is_under_way
+    assert opened.journal.records() == before
+    assert "late/a" not in {record.path for record in before}

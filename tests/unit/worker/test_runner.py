@@ -24,6 +24,7 @@ from hourhand.domain.jobs.job import (
     Outcome,
     Progress,
 )
+from hourhand.domain.jobs.waiting import TakenStart
 from hourhand.handlers import Handler, Registry
 from hourhand.memory import START, MemoryClock
 from hourhand.ports.handler_runner import Finished
@@ -45,7 +46,7 @@ def error_of(finished: Finished) -> ErrorInfo:
 def test_what_a_handler_returns_is_the_result_as_json() -> None:
     finished = OneRun().run(lambda ctx, payload: {"b": payload, "a": 1}, payload_text="[2]")
 
-    assert finished == Finished(outcome=Outcome.SUCCEEDED, result_text='{"a":1,"b":[2]}')
+    assert finished == Finished(outcome=Outcome.SUCCEEDED, result_text='{"b":[2],"a":1}')
 
 
 def test_models_go_in_and_come_out() -> None:
@@ -219,6 +220,17 @@ def test_a_handler_that_finds_a_rate_used_up_runs_again_when_its_start_comes() -
     [(name, cost, longest)] = pulse.taken
     assert (name, cost) == ("api", 2)
     assert timedelta(0) < longest <= timedelta(seconds=0.5)
+
+
+def test_a_handler_that_waits_for_a_start_beats_and_stops_when_it_is_cancelled() -> None:
+    class FarStart(FakePulse):
+        def take_start(self, *arguments: Any) -> TakenStart:
+            return TakenStart(is_start=False, wait=timedelta(seconds=100))
+
+    pulse = FarStart("alive", "alive", "cancelled")
+    finished = OneRun().run(lambda ctx: ctx.limit("api").take(), pulse=pulse)
+    assert finished.outcome is Outcome.CANCELLED
+    assert pulse.beats >= 3
 
 
 def test_a_payload_that_does_not_fit_can_never_succeed() -> None:

@@ -21,7 +21,6 @@ from hourhand.memory import (
 )
 from hourhand.memory.adapters import memory_adapters
 from hourhand.settings import Settings
-from hourhand.testing import make_delivery, make_job
 from hourhand.wiring.functions import wire_worker
 from hourhand.worker import WorkerRuntime
 from hourhand.worker._batch import FLUSH_SECONDS
@@ -33,6 +32,7 @@ from tests.unit.worker.fakes import (
     Processing,
     eventually,
 )
+from tests.world.factories import make_delivery, make_job
 
 
 class World:
@@ -57,7 +57,7 @@ class World:
             clock=self.clock,
             timings=FAST_HEART,
             telemetry=self.telemetry,
-            limits=PATIENT,
+            run_limits=PATIENT,
             end_process=lambda code: self.at_exit.append(self.statuses()),
         )
 

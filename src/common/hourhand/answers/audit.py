@@ -13,7 +13,7 @@ ACTIONS = tuple(
 
 
 class AuditEvent(Answered):
-    """What a caller did. `job_id` is null if it was done with a schedule or a handler.
+    """What a caller did. `job_id` is null if it was done with a schedule, a handler or a quota.
 
     `action` is the `kind` of a job's event, or what was done with the schedule or the handler.
     """

@@ -43,10 +43,22 @@ class RefusedJob(Answered):
     error: ReportedProblem
 
 
+class UnavailableJob(RefusedJob):
+    """The result of a job of a batch for which a store did not answer, or the time was short.
+
+    Submit it again: with this `id` as its id, if it was sent without an id and key.
+    """
+
+    status: Annotated[int, Example(503)]
+    code: Annotated[str, Example("unavailable")]
+    stored: Annotated[bool | None, "Whether the job is stored; null if it is not known."]
+    id: Annotated[str | None, "The id of the job; null if its unique key names it."]
+
+
 class BatchResults(Answered):
     """The result of each job of a batch, in the order sent."""
 
-    results: tuple[AcceptedJob | RefusedJob, ...]
+    results: tuple[AcceptedJob | UnavailableJob | RefusedJob, ...]
 
 
 class BulkFailure(Answered):

@@ -103,6 +103,11 @@ class WaitsFor(Answered):
     max_running: Annotated[
         int | None, "How many jobs run at once where it waits for a slot, if that is known."
     ]
+    blocked_by: Annotated[
+        str | None,
+        "The nearest ancestor of the job that holds such a slot: the job cannot start before it. "
+        "Null in listings.",
+    ]
 
 
 class JobLimit(Answered):

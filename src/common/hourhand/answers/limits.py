@@ -12,6 +12,9 @@ class JobOfLimit(Answered):
 
     job_id: str
     since: datetime | None
+    blocked_by: Annotated[
+        str | None, "Of a job that waits: its nearest ancestor that holds a slot, if there is one."
+    ] = None
 
 
 class LimitSummary(Answered):

@@ -34,12 +34,21 @@ class Step(Answered):
     of: Annotated[ChildCounts | None, "Of a call that submitted child jobs: how many it has."]
 
 
+class Compensation(Answered):
+    """The job that reverses the steps of a segment of a run."""
+
+    job_id: str
+    segment: Annotated[int, "How often the run had restarted, or been redriven with `fresh`."]
+    status: str
+
+
 class StepPage(Answered):
-    """The calls of a run in its newest segment, in the order in which they were recorded."""
+    """The calls of a run in its newest segment, ordered by when they were recorded."""
 
     steps: tuple[Step, ...]
     summary: Annotated[Mapping[str, int], "How many calls have each status, in the whole run."]
     next_cursor: str | None
+    compensations: Annotated[tuple[Compensation, ...], "With the first page, oldest first."] = ()
 
 
 class JournalChildren(Answered):
@@ -109,3 +118,4 @@ class RedrivePlan(Answered):
 
     reset: tuple[str, ...]
     kept: tuple[str, ...]
+    new_keys: Annotated[bool, "Whether steps that run again get new idempotency keys."] = False

@@ -15,7 +15,12 @@ from hourhand.answers.jobs import (
 )
 from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.schedules.rule import DstFold, DstGap
-from hourhand.domain.schedules.schedule import BackfillOrder, MisfirePolicy, Reprocess
+from hourhand.domain.schedules.schedule import (
+    BackfillOrder,
+    BackfillStatus,
+    MisfirePolicy,
+    Reprocess,
+)
 from hourhand.json_dataclasses import JsonName
 
 SCHEDULE_STATUSES = ("active", "paused", "broken", "ended")
@@ -122,9 +127,16 @@ class RecentRun(Answered):
 
 
 class Backfill(Answered):
-    """A run of past occurrences: of `total` scheduled times, `done` were handled."""
+    """A run of past occurrences, the `n`-th of its schedule.
 
+    Of `total` scheduled times, `done` were skipped or have a job that ended; `failed` of these jobs
+    ended DEAD. `made` counts the jobs, also those that wait. `done` and `failed` are those of the
+    last tick.
+    """
+
+    n: int
     id: str
+    status: Annotated[str, BackfillStatus]
     start: Annotated[datetime, JsonName("from")]
     end: Annotated[datetime, JsonName("to")]
     overlap: OverlapName
@@ -135,8 +147,30 @@ class Backfill(Answered):
     created_at: datetime
     total: int
     done: int
+    failed: int
     made: int
     skipped: int
+
+
+class BackfillPage(Answered):
+    """A page of backfills, newest first. It may be short; only a null `next_cursor` ends."""
+
+    backfills: tuple[Backfill, ...]
+    next_cursor: str | None
+
+
+class ScheduleResumption(Answered):
+    """What a resume would do about the times that the pause missed: `runs` jobs are created.
+
+    `first` and `last` are their scheduled times; `skipped` counts the times without a job.
+    `is_least`: there are more than were counted. Under `all`, jobs wait for one another.
+    """
+
+    runs: int
+    first: datetime | None
+    last: datetime | None
+    skipped: int
+    is_least: bool
 
 
 class ScheduleEffect(Answered):
@@ -156,8 +190,11 @@ class Schedule(Answered):
 
     A policy of its jobs that is null is the handler's. `next_at` is the next scheduled
     time, `last_occurrence` the one before it that became a job. `occurrences_made` counts the jobs
-    created, also those ahead of their time. `broken_reason`: why its scheduled times cannot be
-    computed; it creates no jobs until the schedule, or one of its calendars, is changed.
+    created, also those ahead of their time. `behind_seconds`: for how long the oldest scheduled
+    time waits that was missed and is to be decided; null if none does. `on_resume`: what a resume
+    would do now; null if the schedule is not paused, and in listings. `broken_reason`: why its
+    scheduled times cannot be computed; it creates no jobs until the schedule, or one of its
+    calendars, is changed.
     """
 
     id: str
@@ -166,7 +203,7 @@ class Schedule(Answered):
         str | tuple[str, ...],
         (
             "When to run: `cron(...)` with AWS's six fields, a Unix cron of five fields (six: with "
-            "the second first), a macro such as `@daily`, `rate(5 minutes)`, "
+            "the second first), a macro such as `@daily`, `rate(5 minutes)`, `every(2 weeks)`, "
             "`at(2027-01-01T09:00)`; or a list of up to 20 of them."
         ),
     ]
@@ -174,8 +211,9 @@ class Schedule(Answered):
     anchor: Annotated[
         datetime | None,
         (
-            "The time from which a rate counts: it runs at this time plus every multiple of its "
-            "interval. Default `start_at`, else the time at which the schedule was created."
+            "The time from which rate() and every() count: this time and every multiple of the "
+            "interval before and after it. Without an offset, it is a local time of the zone. "
+            "Default `start_at`, else the time at which the schedule was created."
         ),
     ]
     dst_gap: Annotated[
@@ -205,6 +243,11 @@ class Schedule(Answered):
     ]
     misfire: Annotated[
         ScheduleMisfire, "What to do about scheduled times that an outage or a pause missed."
+    ]
+    expires_after_seconds: Annotated[
+        int | None,
+        "A run that has not started this many seconds after its scheduled time ends CANCELLED, "
+        "with the reason `late`. Default: no limit.",
     ]
     overlap: Annotated[
         OverlapName,
@@ -247,9 +290,11 @@ class Schedule(Answered):
     updated_at: datetime
     paused_at: datetime | None
     next_at: datetime | None
+    behind_seconds: int | None
     last_occurrence: datetime | None
     occurrences_made: int
     backfills: tuple[Backfill, ...]
+    on_resume: ScheduleResumption | None
     recent: Annotated[
         tuple[RecentRun, ...], "Its newest runs, newest first; only in a listing with `recent`."
     ] = ()

@@ -14,6 +14,7 @@ from hourhand.api.routes.graphs import GRAPH_ROUTES
 from hourhand.api.routes.handlers import HANDLER_ROUTES
 from hourhand.api.routes.jobs import JOB_ROUTES
 from hourhand.api.routes.limits import LIMIT_ROUTES
+from hourhand.api.routes.quotas import QUOTA_ROUTES
 from hourhand.api.routes.runs import RUN_ROUTES
 from hourhand.api.routes.schedules import SCHEDULE_ROUTES
 from hourhand.api.routes.system import SYSTEM_ROUTES
@@ -28,6 +29,7 @@ ROUTES = (
     *CALENDAR_ROUTES,
     *HANDLER_ROUTES,
     *LIMIT_ROUTES,
+    *QUOTA_ROUTES,
     *AUDIT_ROUTES,
     *SYSTEM_ROUTES,
 )

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 from hourhand.api.access import OWN_BODIES, Bound, own_query
 from hourhand.api.json_text import read_json
 from hourhand.api.problems import UnsupportedMediaType
-from hourhand.api.requests import quoted
+from hourhand.api.requests._errors import quoted
 from hourhand.domain.callers import LOCAL
 from hourhand.domain.errors import BadRequest, FieldError, InvalidInput
 

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from typing import Any, NoReturn
 
-from hourhand.api.requests import quoted
+from hourhand.api.requests._errors import quoted
 from hourhand.domain.errors import BadRequest
 from hourhand.domain.ids import json_integer
 

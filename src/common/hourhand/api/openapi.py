@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from copy import deepcopy
 from functools import cache
 from http import HTTPStatus
+from types import UnionType
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from hourhand.answers.answered import Answered
 from hourhand.answers.batches import Problem
-from hourhand.api.access import ACCESS
 from hourhand.api.answer_schemas import REFERENCE, schemas_of
-from hourhand.api.openapi_routes import DESCRIPTIONS, Description
+from hourhand.api.app import ROUTES
 from hourhand.api.openapi_texts import (
     FIELD_TEXTS,
     INFO_TEXT,
@@ -24,16 +25,10 @@ from hourhand.api.openapi_texts import (
     NODE_TEXT,
     SHAPE_TEXTS,
 )
-from hourhand.api.requests import (
-    NEVER_NULL,
-    REFUSED_OF_MEMBERS,
-    BatchInput,
-    BatchRequest,
-    GraphInput,
-    JobPatch,
-    JobSubmission,
-    MembersInput,
-)
+from hourhand.api.requests.batches import BatchInput, MembersInput
+from hourhand.api.requests.graphs import REFUSED_OF_MEMBERS, GraphInput
+from hourhand.api.requests.jobs import NEVER_NULL, BatchRequest, JobPatch, JobSubmission
+from hourhand.api.routing import Route, Taken
 from hourhand.domain.durable.built_in import CALLBACKS
 from hourhand.domain.graphs.definition import MAX_NODES
 from hourhand.settings import SCOPE_PREFIX
@@ -54,9 +49,18 @@ _REASONS = {
     415: "The body is not application/json",
     422: "A field is invalid; `errors` names each",
     500: "Internal server error",
+    429: "A quota is used up; retry after `Retry-After`",
     503: "AWS did not answer; retry after `Retry-After`",
 }
 
+
+DOCUMENTED = [route for route in ROUTES if route.documented]
+"""Every route but the two that describe the API itself."""
+
+_TAGS = {"dead-letters": "jobs", "callbacks": "runs"} | dict.fromkeys(
+    ("handlers", "health", "limits", "quotas", "resweep", "stats"), "system"
+)
+"""The groups that have another name than the nouns of their paths."""
 
 _SECURITY_SCHEMES = {
     "iam": {
@@ -82,46 +86,68 @@ def openapi_document(stage_prefix: str = "", scope_prefix: str = SCOPE_PREFIX) -
     before the names of scopes.
     """
     paths: dict[str, Any] = {}
-    for (method, path), description in DESCRIPTIONS.items():
-        operation = _operation(method, path, description)
-        operation["security"] = _security(method, path, scope_prefix)
-        paths.setdefault(path, {})[method.lower()] = operation
+    for route in DOCUMENTED:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, scope_prefix)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Hourhand", "version": API_VERSION, "description": INFO_TEXT},
         "servers": [{"url": stage_prefix or "/"}],
-        "tags": [{"name": tag} for tag in dict.fromkeys(d.tag for d in DESCRIPTIONS.values())],
+        "tags": [{"name": tag} for tag in dict.fromkeys(map(tag_of, DOCUMENTED))],
         "paths": paths,
         "components": {"schemas": _schemas(), "securitySchemes": _SECURITY_SCHEMES},
     }
 
 
-def _operation(method: str, path: str, description: Description) -> dict[str, Any]:
-    words = re.sub(r"\{\w+\}", "one", path.removeprefix("/v1/")).replace("-", "_").split("/")
+def _operation(route: Route, scope_prefix: str) -> dict[str, Any]:
+    words = re.sub(r"\{\w+\}", "one", route.path.removeprefix("/v1/")).replace("-", "_").split("/")
     operation: dict[str, Any] = {
-        "operationId": "_".join([method.lower(), *words]),
-        "summary": description.summary,
-        "tags": [description.tag],
-        "parameters": _path_parameters(path) + _query_parameters(description.query),
+        "operationId": "_".join([route.method.lower(), *words]),
+        "summary": _summary(route),
+        "tags": [tag_of(route)],
+        "parameters": _path_parameters(route.path) + _query_parameters(route.filters),
         "responses": {
-            **{str(status): _answer(status, description) for status in description.statuses},
-            **{str(status): _failure(status) for status in description.failures},
+            **{str(status): _answer(status, route) for status in route.statuses},
+            **{str(status): _failure(status) for status in failures(route)},
         },
+        # IAM's leave, or a token's scope; on this machine nothing.
+        "security": [{"iam": []}, {"token": [scope_prefix + route.access.scope]}, {}],
     }
-    if description.body is not None:
-        schema = {"$ref": REFERENCE + description.body.__name__}
+    if route.body is not None:
+        schema = {"$ref": REFERENCE + model_of(route.body).__name__}
         operation["requestBody"] = {
-            "required": description.needs_body,
+            "required": not isinstance(route.body, UnionType),
             "content": {"application/json": {"schema": schema}},
         }
     return operation
 
 
-def _security(method: str, path: str, scope_prefix: str) -> list[dict[str, list[str]]]:
-    """Return what a route needs: IAM's leave, or a token's scope; on this machine nothing."""
-    access = ACCESS.get((method, path))
-    token = [] if access is None else [{"token": [scope_prefix + access.scope]}]
-    return [{"iam": []}, *token, {}]
+def _summary(route: Route) -> str:
+    operation = getattr(route.operation, "func", route.operation)
+    text = " ".join(str(operation.__doc__).partition("\n\n")[0].split())
+    return text.removesuffix(".").replace("``", "`")
+
+
+def tag_of(route: Route) -> str:
+    """Return the group of a route, by its noun if it names none."""
+    noun = route.path.split("/")[2]
+    return route.tag or _TAGS.get(noun, noun)
+
+
+def failures(route: Route) -> list[int]:
+    """Return the statuses of all failures: any route may lack a scope, or get an unknown field."""
+    known = {403, 422, 500, 503, *route.also}
+    if "{" in route.path and not (route.method == "PUT" and HTTPStatus.CREATED in route.statuses):
+        known.add(404)
+    if route.method != "GET":
+        known |= {400, 409, 415}
+    if route.body is not None:
+        known.add(413)
+    return sorted(known)
+
+
+def model_of(taken: Taken) -> Any:
+    """Return the model of a query or a body, also of a body that may be absent."""
+    return taken.__args__[0] if isinstance(taken, UnionType) else taken
 
 
 def _path_parameters(path: str) -> list[dict[str, Any]]:
@@ -131,9 +157,10 @@ def _path_parameters(path: str) -> list[dict[str, Any]]:
     ]
 
 
-def _query_parameters(model: type[BaseModel] | None) -> list[dict[str, Any]]:
-    if model is None:
+def _query_parameters(taken: Taken) -> list[dict[str, Any]]:
+    if taken is None:
         return []
+    model = model_of(taken)
     schema = _described(model.__name__, model.model_json_schema(ref_template=REFERENCE + "{model}"))
     return [
         {
@@ -146,17 +173,22 @@ def _query_parameters(model: type[BaseModel] | None) -> list[dict[str, Any]]:
     ]
 
 
-def _answer(status: int, description: Description) -> dict[str, Any]:
+def _answer(status: int, route: Route) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": _REASONS[status]}
-    shapes = [{"$ref": REFERENCE + one.__name__} for one in description.answers]
+    shapes = [{"$ref": REFERENCE + one.__name__} for one in answers_of(route)]
     if shapes:
         schema = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
         answer["content"] = {"application/json": {"schema": schema}}
-    if description.has_location:
+    if HTTPStatus.CREATED in route.statuses:
         answer["headers"] = {"Location": {"schema": {"type": "string"}}}
-    if description.body is JobSubmission and status == HTTPStatus.OK:
+    if route.body is JobSubmission and status == HTTPStatus.OK:
         answer["description"] = "The job as first created"
     return answer
+
+
+def answers_of(route: Route) -> list[type[Answered]]:
+    """Return the shapes that the answers of a route may have."""
+    return [one for one in (route.answer, route.dry_answer) if one is not None]
 
 
 def _failure(status: int) -> dict[str, Any]:
@@ -171,8 +203,8 @@ def _failure(status: int) -> dict[str, Any]:
 
 def _schemas() -> dict[str, Any]:
     requests: set[type[BaseModel]] = {JobSubmission}
-    requests |= {d.body for d in DESCRIPTIONS.values() if d.body is not None}
-    answers = [answer for d in DESCRIPTIONS.values() for answer in d.answers]
+    requests |= {model_of(route.body) for route in DOCUMENTED if route.body is not None}
+    answers = [answer for route in DOCUMENTED for answer in answers_of(route)]
     _, definitions = models_json_schema(
         [(model, "validation") for model in requests],
         ref_template=REFERENCE + "{model}",
@@ -218,6 +250,9 @@ def _described(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         described["description"] = text.replace("``", "`")
     for field, value in described.get("properties", {}).items():
         value.pop("title", None)
+        if value.get("default", ...) is None:
+            # A generator of TypeScript demands a field that has a default.
+            del value["default"]
         text = FIELD_TEXTS.get(name, {}).get(field)
         if text is not None:
             value["description"] = text

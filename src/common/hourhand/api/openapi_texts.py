@@ -80,7 +80,7 @@ NODE_PROPERTIES: Mapping[str, Any] = {
             },
             "tolerate": {
                 "type": ["number", "null"],
-                "description": "How many may fail: a number, or a share below 1. Default 0.",
+                "description": "How many may fail: a number, or a share up to 1.0. Default 0.",
             },
         },
     },
@@ -247,6 +247,12 @@ FIELD_TEXTS = {
         "to": "The last date that is excluded, or the first instant that is not.",
     },
     "NoteInput": {"note": _NOTE},
+    "TriggerInput": {
+        "note": _NOTE,
+        "payload": "The payload of this job. Default: the schedule's.",
+        "priority": "The priority of this job. Default: the schedule's.",
+        "idempotency_key": "A repeat with the same key returns the same job.",
+    },
     "HandlerPauseInput": {
         "note": _NOTE,
         "until": "The pause ends by itself at this time. Default: it lasts until a resume.",
@@ -302,6 +308,11 @@ FIELD_TEXTS = {
     "PageRequest": {
         "limit": "The maximum number of entries in a page.",
         "cursor": "The `next_cursor` of the page before.",
+    },
+    "StepsRequest": {
+        "order": "Which calls come first: the `oldest` (the default) or the `newest`.",
+        "limit": "The maximum number of calls in a page.",
+        "cursor": "The `next_cursor` of the page before, in the same order.",
     },
     "SchedulePageRequest": {
         "limit": "The maximum number of schedules in a page; with `recent`, at most 50.",

@@ -10,7 +10,8 @@ from typing import Any
 
 from pydantic_core import ErrorDetails, SchemaError, SchemaValidator, ValidationError
 
-from hourhand.api.requests import MAX_FIELD_ERRORS, invalid, quoted
+from hourhand.api.requests._errors import invalid, quoted
+from hourhand.api.requests._limits import MAX_FIELD_ERRORS
 from hourhand.domain.errors import FieldError, near_names, unknown_field
 from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
 from hourhand.ports.telemetry import Telemetry

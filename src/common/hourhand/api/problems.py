@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hourhand.api.http_response import Answer
-from hourhand.domain.errors import HourhandError, Unavailable
+from hourhand.domain.errors import HourhandError, QuotaExceeded, Unavailable
 from hourhand.ports.telemetry import Telemetry
 
 PROBLEM_JSON = "application/problem+json"
@@ -41,6 +41,7 @@ _TITLES = {
     "not_supported_yet": "Not supported yet",
     "internal_error": "Internal server error",
     "unavailable": "Temporarily unavailable",
+    "quota_exceeded": "A quota is used up",
     "written_by_newer": "Written by a newer version of Hourhand",
 }
 
@@ -81,6 +82,8 @@ def problem_answer(error: Exception) -> Answer:
     """Return the answer with the problem of ``error``."""
     value = problem(error)
     answer = Answer.of(value, status=value["status"], content_type=PROBLEM_JSON)
+    if isinstance(error, QuotaExceeded):
+        return answer.with_headers({"retry-after": str(error.retry_after_seconds)})
     if value["status"] == Unavailable.status:
         return answer.with_headers({"retry-after": str(RETRY_AFTER_SECONDS)})
     return answer

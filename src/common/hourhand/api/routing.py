@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import UnionType
 
-from hourhand.api.access import AccessRules, admit
+from pydantic import BaseModel
+
+from hourhand.answers.answered import Answered
+from hourhand.api.access import Access, AccessRules, admit
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
 from hourhand.api.problems import MethodNotAllowed, problem_answer
-from hourhand.api.requests import quoted, require_empty
+from hourhand.api.requests._errors import quoted, require_empty
 from hourhand.domain.errors import NotFound
 from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.telemetry import Telemetry
@@ -78,21 +82,58 @@ class Services:
 Operation = Callable[[Services, Request, str], Answer]
 """Answers a request; the last argument is the id in the path, or empty."""
 
+Taken = type[BaseModel] | UnionType | None
+
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One route. ``path`` may hold names in braces, as ``{id}``; the first is the id."""
+    """One route: what answers it, who may use it, and what the OpenAPI document says of it.
 
-    method: str
-    path: str
+    ``endpoint`` is its method and its path after ``/v1``. The path may hold names in braces, as
+    ``{id}``; the first is the id. ``takes`` is the query of a ``GET``, else the body; with
+    ``| None`` the body may be absent. ``answer`` absent: it answers without a body.
+    ``dry_answer``: what it answers to a ``dry_run``. ``also``: statuses of failures beside the
+    usual ones. ``takes_slashes``: the id, at the end of the path, may contain slashes, as an ARN
+    does. The document's summary is the first sentence of the operation's docstring.
+    """
+
+    endpoint: str
     operation: Operation
-    takes_query: bool = False
-    takes_body: bool = False
+    access: Access
+    takes: Taken = None
+    answer: type[Answered] | None = None
+    query: type[BaseModel] | None = None
+    dry_answer: type[Answered] | None = None
+    statuses: tuple[int, ...] = (200,)
+    also: tuple[int, ...] = ()
+    tag: str = ""
+    documented: bool = True
+    takes_slashes: bool = False
+
+    @property
+    def method(self) -> str:
+        """The HTTP method."""
+        return self.endpoint.partition(" ")[0]
+
+    @property
+    def path(self) -> str:
+        """The whole path, with names in braces."""
+        return "/v1" + self.endpoint.partition(" ")[2]
+
+    @property
+    def body(self) -> Taken:
+        """The model of the body."""
+        return None if self.method == "GET" else self.takes
+
+    @property
+    def filters(self) -> Taken:
+        """The model of the query."""
+        return self.takes if self.method == "GET" else self.query
 
     def match(self, path: str) -> str | None:
         """Return the id in ``path`` (empty where the route has none), ``None`` if it differs."""
         parts = [re.escape(part) for part in re.split(r"\{\w+\}", self.path)]
-        match = re.fullmatch("([^/]+)".join(parts), path)
+        match = re.fullmatch(("(.+)" if self.takes_slashes else "([^/]+)").join(parts), path)
         if match is None:
             return None
         return match[1] if len(parts) > 1 else ""
@@ -110,7 +151,7 @@ def answer_request(routes: Sequence[Route], services: Services, request: Request
     for route, id_ in matching:
         if route.method == method:
             _refuse_what_is_not_taken(route, request)
-            request = admit(services, request, (route.method, route.path), id_)
+            request = admit(services, request, route.access, route.path, id_)
             return route.operation(services, request, id_)
     return _answer_other_method(request.method, [route for route, _ in matching])
 
@@ -128,7 +169,7 @@ def _answer_other_method(method: str, routes: Sequence[Route]) -> Answer:
 
 def _refuse_what_is_not_taken(route: Route, request: Request) -> None:
     """Refuse a query or a body that the route would have to ignore."""
-    if not route.takes_query:
+    if route.filters is None:
         require_empty(request.query(), what="query")
-    if not route.takes_body and request.has_body:
+    if route.body is None and request.has_body:
         require_empty(request.json(), what="body")

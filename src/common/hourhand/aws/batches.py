@@ -8,17 +8,18 @@ caller, who makes it by itself: a write that was applied after all is then recog
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from hourhand.aws.failures import Call, settled, told
+from hourhand.aws.failures import Call, error_code, is_throttle, settled, told
 from hourhand.aws.layout.values import Item
 from hourhand.aws.lean import Failure, LeanClient
-from hourhand.domain.errors import HourhandError, Unavailable
+from hourhand.domain.errors import HourhandError, PutOff, Unavailable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -50,9 +51,11 @@ _METHODS = {
 _REFUSED = frozenset({"ConditionalCheckFailed", "DuplicateItem"})
 """Codes of a statement whose condition does not hold: of an UPDATE, of an INSERT."""
 
+_DOUBTED = "InternalServerError"
+"""The code of a statement that may have been applied."""
+
 _PUT_OFF = frozenset(
     {
-        "InternalServerError",
         "ProvisionedThroughputExceeded",
         "RequestLimitExceeded",
         "ThrottlingError",
@@ -77,17 +80,24 @@ class Bulk(Generic[C]):
 
     client: C
 
-    def each(self, operation: str, asked: Sequence[Mapping[str, Any]]) -> list[Any | Failure]:
+    def each(
+        self,
+        operation: str,
+        asked: Sequence[Mapping[str, Any]],
+        attempts: int | None = None,
+        on_answer: Callable[[int], object] = int,
+    ) -> list[Any | Failure]:
         """Call ``operation`` with each of ``asked``; return its answers or errors, in their order.
 
         A lean client calls side by side, boto3's in turn. Once nobody answers, the rest is not
-        tried: it is told the same.
+        tried: it is told the same. ``attempts``: how often a lean client makes a call, by default
+        as often as boto3's. ``on_answer`` is called with the place of each that was answered.
         """
         if isinstance(self.client, LeanClient):
-            return self.client.many(operation, asked)
+            return self.client.many(operation, asked, attempts, on_answer)
         method = getattr(self.client, _METHODS[operation])
         answers: list[Any | Failure] = []
-        for arguments in asked:
+        for place, arguments in enumerate(asked):
             if answers and isinstance(answers[-1], BotoCoreError):
                 answers.append(answers[-1])
                 continue
@@ -95,6 +105,7 @@ class Bulk(Generic[C]):
                 answers.append(method(**arguments))
             except (BotoCoreError, ClientError) as error:
                 answers.append(error)
+            on_answer(place)
         return answers
 
 
@@ -147,17 +158,30 @@ class Verdict(StrEnum):
     APPLIED = "applied"
     REFUSED = "refused"
     OPEN = "open"
+    PUT_OFF = "put off"
+    DOUBTED = "doubted"
+
+    @property
+    def may_help(self) -> bool:
+        """Whether the statement may be made in a further batch.
+
+        One that was applied though it is doubted is then refused by its condition, and the item
+        that is in its way shows that.
+        """
+        return self in {Verdict.PUT_OFF, Verdict.DOUBTED}
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
     """The answer to one write; ``item`` is the one that refused it, if told.
 
-    ``OPEN``: throttled, failed, or not fit for a batch.
+    ``PUT_OFF``: throttled; ``DOUBTED``: failed, and it may have been applied; ``OPEN``: failed
+    otherwise, or not fit for a batch. ``answered_at``: when, on this process's monotonic clock.
     """
 
     verdict: Verdict
     item: Item | None = None
+    answered_at: float = field(default=0.0, compare=False)
 
 
 def insert_of(item: Item, table: str) -> Statement:
@@ -170,12 +194,16 @@ def insert_of(item: Item, table: str) -> Statement:
 
 
 def write_in_batches(
-    bulk: Bulk[DynamoDBClient], table: str, writes: Sequence[tuple[str, Statement | None]]
+    bulk: Bulk[DynamoDBClient],
+    table: str,
+    writes: Sequence[tuple[str, Statement | None]],
+    attempts: int | None = None,
 ) -> list[Answered | HourhandError]:
     """Make ``writes`` (each with its job's id), twenty-five to a call; answers in their order.
 
-    An error is the answer to all of a call that failed. What has no statement stays open, and so
-    does a second write on one job: DynamoDB takes an item once in a batch.
+    An error is the answer to all of a call that failed: `PutOff`, if it can be made again. What has
+    no statement stays open, and so does a second write on one job: DynamoDB takes an item once in a
+    batch. ``attempts``: how often a lean client makes a call.
     """
     answers: list[Answered | HourhandError] = [Answered(Verdict.OPEN)] * len(writes)
     statements: dict[int, Statement] = {}
@@ -184,28 +212,51 @@ def write_in_batches(
         if statement is not None and job_id not in seen:
             statements[place] = statement
         seen.add(job_id)
-    executed = _execute(bulk, table, list(statements.values()))
+    executed = _execute(bulk, table, list(statements.values()), attempts)
     for place, answer in zip(statements, executed, strict=True):
-        answers[place] = answer if isinstance(answer, HourhandError) else judged(answer)
+        answers[place] = answer
     return answers
 
 
 def _execute(
-    bulk: Bulk[DynamoDBClient], table: str, statements: Sequence[Statement]
-) -> list[Mapping[str, Any] | HourhandError]:
+    bulk: Bulk[DynamoDBClient], table: str, statements: Sequence[Statement], attempts: int | None
+) -> list[Answered | HourhandError]:
     call = Call("BatchExecuteStatement", f"table {table}")
     batches = [
         statements[at : at + STATEMENTS_PER_BATCH]
         for at in range(0, len(statements), STATEMENTS_PER_BATCH)
     ]
-    answers: list[Mapping[str, Any] | HourhandError] = []
-    answered = bulk.each("BatchExecuteStatement", [{"Statements": batch} for batch in batches])
-    for batch, answer in zip(batches, answered, strict=True):
+    answers: list[Answered | HourhandError] = []
+    times = [0.0] * len(batches)
+
+    def note_time(place: int) -> None:
+        times[place] = time.monotonic()
+
+    asked = [{"Statements": batch} for batch in batches]
+    answered = bulk.each("BatchExecuteStatement", asked, attempts, note_time)
+    for batch, answer, at in zip(batches, answered, times, strict=True):
         try:
-            answers += answers_of(call, settled(call, answer), len(batch))
+            read: Any = settled(call, answer)
+            each = answers_of(call, read, len(batch))
+        except Unavailable as error:
+            is_not_stored = (
+                isinstance(answer, ClientError)
+                and is_throttle(error_code(answer))
+                and not _was_repeated(answer.response)
+            )
+            stored = False if is_not_stored else None
+            answers += [PutOff(error.detail, stored=stored)] * len(batch)
         except HourhandError as error:
             answers += [error] * len(batch)
+        else:
+            is_doubted = _was_repeated(read)
+            answers += [judged(one, at, is_doubted=is_doubted) for one in each]
     return answers
+
+
+def _was_repeated(answer: Mapping[str, Any]) -> bool:
+    """Whether boto3 made the call again: a statement may have been applied the first time."""
+    return bool(answer.get("ResponseMetadata", {}).get("RetryAttempts"))
 
 
 def answers_of(call: Call, answer: Mapping[str, Any], count: int) -> Sequence[Mapping[str, Any]]:
@@ -219,21 +270,16 @@ def answers_of(call: Call, answer: Mapping[str, Any], count: int) -> Sequence[Ma
     return found
 
 
-def judged(answer: Mapping[str, Any]) -> Answered:
+def judged(
+    answer: Mapping[str, Any], answered_at: float = 0.0, *, is_doubted: bool = False
+) -> Answered:
     """Return what became of the statement that was answered so."""
     error = answer.get("Error")
     if error is None:
-        return Answered(Verdict.APPLIED)
-    if error.get("Code") in _REFUSED:
-        return Answered(Verdict.REFUSED, error.get("Item"))
-    return Answered(Verdict.OPEN)
-
-
-def is_put_off(answer: Mapping[str, Any]) -> bool:
-    """Whether the statement that was answered so may be made in a further batch.
-
-    After an internal error it may be made already: its condition then refuses it, and the item
-    that is in its way shows that.
-    """
-    error = answer.get("Error")
-    return error is not None and error.get("Code") in _PUT_OFF
+        return Answered(Verdict.APPLIED, None, answered_at)
+    code = error.get("Code")
+    if code in _REFUSED:
+        return Answered(Verdict.REFUSED, error.get("Item"), answered_at)
+    if code == _DOUBTED or (is_doubted and code in _PUT_OFF):
+        return Answered(Verdict.DOUBTED)
+    return Answered(Verdict.PUT_OFF if code in _PUT_OFF else Verdict.OPEN)

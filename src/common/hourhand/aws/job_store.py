@@ -38,7 +38,7 @@ from hourhand.aws.layout.versions import (
 )
 from hourhand.aws.records import query_page
 from hourhand.aws.transitions import Statements, update_arguments
-from hourhand.domain.errors import HourhandError, WrittenByNewer, or_error
+from hourhand.domain.errors import HourhandError, PutOff, WrittenByNewer, or_error
 from hourhand.domain.jobs.job import Attempt, Job
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.ports import Found
@@ -108,22 +108,35 @@ class DynamoJobStore(JobIndexes):
         if not self._batch_marks:
             return [or_error(partial(self.put, job)) for job in jobs]
         puts = [(job.id, insert_of(job_to_item(job), self.table)) for job in jobs]
-        answers = write_in_batches(self.bulk, self.table, puts)
-        return [
-            answer
-            if isinstance(answer, HourhandError)
-            else or_error(partial(self._as_put, job, answer.verdict))
+        answers = write_in_batches(self.bulk, self.table, puts, attempts=1)
+        results = [
+            or_error(partial(self._as_put, job, answer))
             for job, answer in zip(jobs, answers, strict=True)
         ]
+        returns_at = time.monotonic()
+        return [
+            Applied(job, returns_at - answer.answered_at)
+            if isinstance(answer, Answered) and answer.verdict is Verdict.APPLIED
+            else result
+            for job, answer, result in zip(jobs, answers, results, strict=True)
+        ]
 
-    def _as_put(self, job: Job, verdict: Verdict) -> WriteResult:
+    def _as_put(self, job: Job, answer: Answered | HourhandError) -> WriteResult:
         """Return what `put` would; put the job now, if a batch left that open.
 
         What stands under its id is read one by one: few of a batch are repeated.
         """
-        if verdict is Verdict.APPLIED:
+        if isinstance(answer, PutOff):
+            raise PutOff(answer.detail, stored=answer.stored, job_id=job.id)
+        if isinstance(answer, HourhandError):
+            raise answer
+        if answer.verdict.may_help:
+            stored = False if answer.verdict is Verdict.PUT_OFF else None
+            detail = f"{self._call('BatchExecuteStatement')} is throttled; try again in a moment."
+            raise PutOff(detail, stored=stored, job_id=job.id)
+        if answer.verdict is Verdict.APPLIED:
             return Applied(job)
-        return self.put(job) if verdict is Verdict.OPEN else Refused(self.get(job.id))
+        return self.put(job) if answer.verdict is Verdict.OPEN else Refused(self.get(job.id))
 
     def transition(self, move: Transition) -> WriteResult:
         """Make one conditional write; `Applied` too where it was ours already.
@@ -222,7 +235,7 @@ class DynamoJobStore(JobIndexes):
         """Whether a move is made that a batch answered; make it now, if that is still open."""
         if answer.verdict is Verdict.APPLIED:
             return True
-        if answer.verdict is Verdict.OPEN or _is_of_other_version(answer):
+        if answer.verdict is not Verdict.REFUSED or _is_of_other_version(answer):
             return self._is_made(move)
         current = job_from_item(answer.item) if answer.item else None
         return current is not None and move.made_by_me(current)

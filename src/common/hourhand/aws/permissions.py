@@ -121,7 +121,7 @@ GRANTS: Mapping[str, tuple[Grant, ...]] = {
         _items(JOBS, *_READ_ITEM, *_WRITE_ITEM, "Query", "PartiQLUpdate"),
         _WAITERS,
         _indexes(JOBS, RUN_AT_INDEX, DEAD_INDEX),
-        _items(CONTROL, "GetItem", *_WRITE_ITEM),
+        _items(CONTROL, *_READ_ITEM, *_WRITE_ITEM),
         _items(SCHEDULES, *_READ_ITEM, "UpdateItem", "DeleteItem", "Query"),
         _indexes(SCHEDULES, DUE_INDEX, NAMES_INDEX),
         *_CONTENTS,

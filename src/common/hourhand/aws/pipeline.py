@@ -23,7 +23,6 @@ from hourhand.aws.batches import (
     Verdict,
     answers_of,
     given_up,
-    is_put_off,
     judged,
     wait_seconds,
 )
@@ -329,10 +328,11 @@ class LeanPipeline:
         again: list[_Mark] = []
         by_asker: dict[int, list[tuple[_Mark, Answered]]] = defaultdict(list)
         for mark, each in zip(marks, answers, strict=True):
-            if is_put_off(each) and mark.tries < MAX_PART_TRIES:
+            answered = judged(each)
+            if answered.verdict.may_help and mark.tries < MAX_PART_TRIES:
                 again.append(mark)
             else:
-                by_asker[id(mark.ended)].append((mark, judged(each)))
+                by_asker[id(mark.ended)].append((mark, answered))
         if again:
             self._wait(again, partial(self._mark_again, again))
         self._left -= len(marks) - len(again)

@@ -11,6 +11,9 @@ import re
 ALIAS = "live"
 """Every trigger calls a function by this alias."""
 
+UNCOMPILED = ", without bytecode"
+"""Ends the description of a function whose package has none, for `hourhand doctor`."""
+
 MAX_DESCRIPTION = 256
 """Characters (Lambda API, PublishVersion and UpdateAlias)."""
 

@@ -23,6 +23,7 @@ from hourhand.aws.layout.schedules import (
     SCHEDULES,
     WALK_ATTRIBUTES,
     WALK_KEY,
+    backfill_bounds,
     backfill_from_item,
     backfill_key,
     backfill_to_item,
@@ -226,23 +227,8 @@ class DynamoScheduleStore:
         self, schedule_id: str, *, before: tuple[datetime, int] | None, limit: int
     ) -> tuple[ScheduleEvent, ...]:
         """Read up to ``limit`` kept events, newest first, strongly consistent."""
-        require_limit(limit)
-        first, last = event_bounds(before)
-        found = query_page(
-            self._client,
-            self._table,
-            None,
-            KeyConditionExpression="p = :schedule AND s BETWEEN :first AND :last",
-            ExpressionAttributeValues={
-                ":schedule": schedule_key(schedule_id)["p"],
-                ":first": text(first),
-                ":last": text(last),
-            },
-            ScanIndexForward=False,
-            ConsistentRead=True,
-            Limit=limit,
-        )
-        return tuple(map(event_from_item, found.items))
+        found = self._newest(schedule_id, event_bounds(before), limit)
+        return tuple(map(event_from_item, found))
 
     # --- backfills ---
 
@@ -250,6 +236,13 @@ class DynamoScheduleStore:
         """Read a backfill, strongly consistent."""
         item = self._records.read(backfill_key(schedule_id, backfill_id))
         return backfill_from_item(item) if item is not None else None
+
+    def list_backfills(
+        self, schedule_id: str, *, before: str | None, limit: int
+    ) -> tuple[Backfill, ...]:
+        """Read backfills, the highest id first, strongly consistent; those before an id alone."""
+        found = self._newest(schedule_id, backfill_bounds(before), limit)
+        return tuple(map(backfill_from_item, found))
 
     def write_backfill(self, backfill: Backfill, *, previous: int | None) -> bool:
         """Store it if the record has the sequence ``previous``; whether it stands as written."""
@@ -259,6 +252,25 @@ class DynamoScheduleStore:
         if refused is None:
             return True
         return refused.item is not None and read_text(refused.item["u"]) == backfill.write_id
+
+    def _newest(self, schedule_id: str, bounds: tuple[str, str], limit: int) -> Sequence[Item]:
+        """Read the last items of a schedule whose sort keys lie within ``bounds``."""
+        require_limit(limit)
+        found = query_page(
+            self._client,
+            self._table,
+            None,
+            KeyConditionExpression="p = :schedule AND s BETWEEN :first AND :last",
+            ExpressionAttributeValues={
+                ":schedule": schedule_key(schedule_id)["p"],
+                ":first": text(bounds[0]),
+                ":last": text(bounds[1]),
+            },
+            ScanIndexForward=False,
+            ConsistentRead=True,
+            Limit=limit,
+        )
+        return found.items
 
     # --- the walk ---
 

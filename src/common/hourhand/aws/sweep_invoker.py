@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
 
 _SWEEP = "hourhand_sweep"
-_RESIZE = "hourhand_resize"
+RESIZE = "hourhand_resize"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,11 +104,11 @@ def read_resize_event(event: Mapping[str, Any]) -> int | None:
 
     ``None`` for any other event. Raises `InvalidInput` for one that asks for anything else.
     """
-    asked = event.get(_RESIZE)
+    asked = event.get(RESIZE)
     if asked is None:
         return None
     shards = asked.get("shards") if isinstance(asked, Mapping) and len(asked) == 1 else None
     if type(shards) is not int:
-        wrong = FieldError(_RESIZE, 'must be {"shards": N} with a whole number')
+        wrong = FieldError(RESIZE, 'must be {"shards": N} with a whole number')
         raise InvalidInput("The shard map cannot be changed like this.", errors=(wrong,))
     return shards

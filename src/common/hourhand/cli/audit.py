@@ -127,14 +127,16 @@ def audit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
 
     It shows submissions, changes, cancels, redrives, discards and run-nows of jobs, and puts,
     pauses, resumes, triggers, backfills and deletions of schedules, and pauses and resumes of
-    handlers. CHANGED with a handler and no job means the numbers of a limit. What was done with
+    handlers. CHANGED with a handler and no job means the numbers of a limit, with a schedule that
+    a backfill was paused, resumed or cancelled, and with neither a quota. What was done with
     several jobs of one schedule at once, such as by its pause, is one row. RESTORED means that a
     schedule includes a job again that it had cancelled. --json prints each event.
 
     The command reads the histories of the jobs, schedules and handlers that are kept. So it does
     not show what was done with a job that is deleted, what a long history of a job has dropped, or
     what was done with a schedule or a handler more than 400 days ago. It does not show changes of
-    calendars, resweeps, reads and refused requests; the access log of the API has them.
+    calendars and resweeps, which the log of the function api has, nor reads and refused requests,
+    which the access log of the API has.
 
     Without --job, --schedule or --handler, it reads every history, which takes about a minute for
     100,000 jobs. With --schedule, it shows what was done with the schedule, not with its jobs.

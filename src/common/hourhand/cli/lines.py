@@ -130,8 +130,8 @@ def _logged(news: Logged, detail: int) -> Told | None:
         return skipped(news.fields)
     if news.sentence == DECLARED and detail >= NORMAL:
         return declared(news.fields)
-    if "handler" in news.fields and detail >= NORMAL:
-        # What a handler logged by ctx.logger.
+    if news.fields.keys() >= _KNOWN_TO_LINE and detail >= NORMAL:
+        # What a handler logged by ctx.logger. A line about a handler alone has no job.
         job = f"{news.fields['job_id']}  {news.fields['handler']}"
         rest = {name: v for name, v in news.fields.items() if name not in _KNOWN_TO_LINE}
         return "log", "", f"{job}  {news.sentence} {_fields(rest)}"

@@ -42,10 +42,12 @@ from hourhand.cli.options import (
     WorkersOption,
 )
 from hourhand.cli.project import FILE, TABLE, project_handlers
+from hourhand.cli.quotas.commands import quotas
 from hourhand.cli.resweep import resweep
 from hourhand.cli.rollback.command import rollback
 from hourhand.cli.runs.commands import runs
 from hourhand.cli.schedules.commands import schedules
+from hourhand.cli.shards import shards
 from hourhand.cli.stats import stats
 from hourhand.domain.errors import HourhandError
 
@@ -177,6 +179,7 @@ app.add_typer(runs, rich_help_panel=WORK)
 app.add_typer(graphs, rich_help_panel=WORK)
 app.add_typer(batches, rich_help_panel=WORK)
 app.add_typer(limits, rich_help_panel=WORK)
+app.add_typer(quotas, rich_help_panel=WORK)
 app.command(rich_help_panel=WORK)(stats)
 app.command(rich_help_panel=WORK)(console)
 app.add_typer(context, rich_help_panel=WORK)
@@ -186,6 +189,7 @@ app.command(rich_help_panel=OPERATE)(audit)
 app.add_typer(config, rich_help_panel=OPERATE)
 app.command(rich_help_panel=OPERATE)(rollback)
 app.command(rich_help_panel=OPERATE)(resweep)
+app.add_typer(shards, rich_help_panel=OPERATE)
 app.command(rich_help_panel=OPERATE)(estimate)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -50,6 +50,9 @@ HandlersOption = Annotated[
         "handlers of the table tool.hourhand in its pyproject.toml. "
         "Example: examples.quickstart.",
     ),
+]
+OrderOption = Annotated[
+    Literal["oldest", "newest"], typer.Option(help="Which ones come first: oldest or newest.")
 ]
 PortOption = Annotated[
     int,

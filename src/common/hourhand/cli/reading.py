@@ -12,6 +12,7 @@ from typing import Any, NewType
 import typer
 
 from hourhand.domain.ids import json_integer
+from hourhand.domain.times import rfc3339
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|sec|m|min|h|d|w)?", re.IGNORECASE)
 _SECONDS_IN = {
@@ -57,6 +58,12 @@ def read_time(text: str) -> datetime:
             "must be a time such as 2027-01-31T09:00, 2027-01-31T09:00+01:00 or "
             f"2027-01-31T08:00Z, not {text!r}"
         ) from None
+
+
+def read_anchor(text: str) -> str:
+    """Return a time as the API takes it; without an offset it stays a local time."""
+    time, written = read_time(text), datetime.fromisoformat(text.strip())
+    return rfc3339(time) if written.tzinfo else written.isoformat()
 
 
 def read_time_or_duration(text: str) -> datetime | timedelta:

@@ -1,4 +1,4 @@
-"""Changes of schedules and calendars, and their jobs, as parts of an event line."""
+"""Changes of schedules, calendars and handlers, and their jobs, as parts of an event line."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ def schedule_change(
         case "PUT", ["schedules", schedule_id]:
             word = "scheduled" if status == HTTPStatus.CREATED else "changed"
             return word, "blue", f"{schedule_id}  {_described(answer)}"
-        case "POST", ["schedules", schedule_id, "pause" | "resume" as operation]:
-            return _OPERATIONS[operation], "magenta", f"{schedule_id}  {_described(answer)}"
+        case "POST", ["schedules" | "handlers" as noun, name, "pause" | "resume" as operation]:
+            what = f"{name}  {_described(answer)}" if noun == "schedules" else f"handler {name}"
+            return _OPERATIONS[operation], "magenta", what
         case "POST", ["schedules", schedule_id, "trigger"]:
             job = f"{answer.get('id')}  {answer.get('handler')}"
             return "triggered", "blue", f"{job}  of {schedule_id}"

@@ -193,6 +193,20 @@ class Session:
         """Print one object as the API gave it: as JSON on one line, or as --output says."""
         self.records.add(raw)
 
+    def gives_json(self, answer: Raw) -> bool:
+        """Print an answer of the API as JSON if that is asked for; return whether."""
+        if self.is_json:
+            self.print_json(answer.raw)
+        return self.is_json
+
+    def opens_page(self, is_asked: bool, *segments: str) -> bool:
+        """Open the console at an object, such as ``("jobs", id)``, if asked; return whether."""
+        if is_asked:
+            from hourhand.cli.console import open_page
+
+            open_page(self, *segments)
+        return is_asked
+
     def print_list(
         self,
         found: Iterable[T],

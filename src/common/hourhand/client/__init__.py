@@ -50,6 +50,7 @@ from hourhand.answers.jobs import (
     WaitsFor,
 )
 from hourhand.answers.limits import ChangedLimit, JobOfLimit, Limit, LimitSummary
+from hourhand.answers.quotas import Quota
 from hourhand.answers.runs import (
     Accepted,
     JournalPage,
@@ -215,6 +216,7 @@ __all__ = [
     "PreviewedFire",
     "Progress",
     "QueueStats",
+    "Quota",
     "RecentRun",
     "RedrivePlan",
     "Resweep",

@@ -28,6 +28,7 @@ from hourhand.client._operations import (
     _jobs,
     _limits,
     _many,
+    _quotas,
     _runs,
     _schedules,
     _system,
@@ -38,13 +39,17 @@ from hourhand.ports.clock import Clock
 __all__ = ["AsyncCalendars", "AsyncClient", "AsyncSchedules", "AsyncSubmitStream"]
 
 
-class AsyncSchedules:
-    """Schedules: ``client.schedules``."""
+class _Part:
+    """What a client offers for one noun."""
 
     def __init__(self, session: Session, connection: AwaitingConnection) -> None:
         """Belong to a client."""
         self._session = session
         self._connection = connection
+
+
+class AsyncSchedules(_Part):
+    """Schedules: ``client.schedules``."""
 
     put = awaiting(_schedules.put)
     get = awaiting(_schedules.get)
@@ -54,19 +59,18 @@ class AsyncSchedules:
     resume = awaiting(_schedules.resume)
     trigger = awaiting(_schedules.trigger)
     backfill = awaiting(_schedules.backfill)
+    backfills = iterating_async(_schedules.backfills)
+    pause_backfill = awaiting(_schedules.pause_backfill)
+    resume_backfill = awaiting(_schedules.resume_backfill)
+    cancel_backfill = awaiting(_schedules.cancel_backfill)
     occurrences = iterating_async(_schedules.occurrences)
     upcoming = awaiting(_schedules.upcoming)
     preview = awaiting(_schedules.preview)
     grid = awaiting(_schedules.grid)
 
 
-class AsyncCalendars:
+class AsyncCalendars(_Part):
     """Calendars, which schedules share: ``client.calendars``."""
-
-    def __init__(self, session: Session, connection: AwaitingConnection) -> None:
-        """Belong to a client."""
-        self._session = session
-        self._connection = connection
 
     put = awaiting(_calendars.put)
     get = awaiting(_calendars.get)
@@ -74,13 +78,8 @@ class AsyncCalendars:
     delete = awaiting(_calendars.delete)
 
 
-class AsyncLimits:
+class AsyncLimits(_Part):
     """Limits of how many jobs run at a time: ``client.limits``."""
-
-    def __init__(self, session: Session, connection: AwaitingConnection) -> None:
-        """Belong to a client."""
-        self._session = session
-        self._connection = connection
 
     put = awaiting(_limits.put)
     get = awaiting(_limits.get)
@@ -90,13 +89,8 @@ class AsyncLimits:
     retime = awaiting(_limits.retime)
 
 
-class AsyncRuns:
+class AsyncRuns(_Part):
     """Durable runs: ``client.runs``."""
-
-    def __init__(self, session: Session, connection: AwaitingConnection) -> None:
-        """Belong to a client."""
-        self._session = session
-        self._connection = connection
 
     steps = iterating_async(_runs.steps)
     signal = awaiting(_runs.signal)
@@ -105,26 +99,16 @@ class AsyncRuns:
     plan_redrive = awaiting(_runs.plan_redrive)
 
 
-class AsyncGraphs:
+class AsyncGraphs(_Part):
     """Graphs of jobs: ``client.graphs``."""
-
-    def __init__(self, session: Session, connection: AwaitingConnection) -> None:
-        """Belong to a client."""
-        self._session = session
-        self._connection = connection
 
     submit = awaiting(_graphs.submit_graph)
     get = awaiting(_graphs.get_graph)
     rerun = awaiting(_graphs.rerun_graph)
 
 
-class AsyncBatches:
+class AsyncBatches(_Part):
     """Batches of jobs with callbacks: ``client.batches``."""
-
-    def __init__(self, session: Session, connection: AwaitingConnection) -> None:
-        """Belong to a client."""
-        self._session = session
-        self._connection = connection
 
     submit = awaiting(_graphs.submit_batch)
     get = awaiting(_graphs.get_batch)
@@ -132,13 +116,8 @@ class AsyncBatches:
     close = awaiting(_graphs.close_batch)
 
 
-class AsyncCallbacks:
+class AsyncCallbacks(_Part):
     """Callbacks of durable runs, by their tokens: ``client.callbacks``."""
-
-    def __init__(self, session: Session, connection: AwaitingConnection) -> None:
-        """Belong to a client."""
-        self._session = session
-        self._connection = connection
 
     succeed = awaiting(_runs.succeed)
     fail = awaiting(_runs.fail)
@@ -229,6 +208,9 @@ class AsyncClient:
     pause_handler = awaiting(_system.pause_handler)
     resume_handler = awaiting(_system.resume_handler)
     health = awaiting(_system.health)
+    quotas = awaiting(_quotas.list_quotas)
+    put_quota = awaiting(_quotas.put)
+    delete_quota = awaiting(_quotas.delete)
 
     async def aclose(self) -> None:
         """Close the connections; the client cannot be used any more."""

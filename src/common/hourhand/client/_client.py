@@ -28,6 +28,7 @@ from hourhand.client._operations import (
     _jobs,
     _limits,
     _many,
+    _quotas,
     _runs,
     _schedules,
     _system,
@@ -47,13 +48,17 @@ __all__ = [
 ]
 
 
-class Schedules:
-    """Schedules: ``client.schedules``."""
+class _Part:
+    """What a client offers for one noun."""
 
     def __init__(self, session: Session, connection: BlockingConnection) -> None:
         """Belong to a client."""
         self._session = session
         self._connection = connection
+
+
+class Schedules(_Part):
+    """Schedules: ``client.schedules``."""
 
     put = blocking(_schedules.put)
     get = blocking(_schedules.get)
@@ -63,19 +68,18 @@ class Schedules:
     resume = blocking(_schedules.resume)
     trigger = blocking(_schedules.trigger)
     backfill = blocking(_schedules.backfill)
+    backfills = iterating(_schedules.backfills)
+    pause_backfill = blocking(_schedules.pause_backfill)
+    resume_backfill = blocking(_schedules.resume_backfill)
+    cancel_backfill = blocking(_schedules.cancel_backfill)
     occurrences = iterating(_schedules.occurrences)
     upcoming = blocking(_schedules.upcoming)
     preview = blocking(_schedules.preview)
     grid = blocking(_schedules.grid)
 
 
-class Calendars:
+class Calendars(_Part):
     """Calendars, which schedules share: ``client.calendars``."""
-
-    def __init__(self, session: Session, connection: BlockingConnection) -> None:
-        """Belong to a client."""
-        self._session = session
-        self._connection = connection
 
     put = blocking(_calendars.put)
     get = blocking(_calendars.get)
@@ -83,13 +87,8 @@ class Calendars:
     delete = blocking(_calendars.delete)
 
 
-class Limits:
+class Limits(_Part):
     """Limits of how many jobs run at a time: ``client.limits``."""
-
-    def __init__(self, session: Session, connection: BlockingConnection) -> None:
-        """Belong to a client."""
-        self._session = session
-        self._connection = connection
 
     put = blocking(_limits.put)
     get = blocking(_limits.get)
@@ -99,13 +98,8 @@ class Limits:
     retime = blocking(_limits.retime)
 
 
-class Runs:
+class Runs(_Part):
     """Durable runs: ``client.runs``."""
-
-    def __init__(self, session: Session, connection: BlockingConnection) -> None:
-        """Belong to a client."""
-        self._session = session
-        self._connection = connection
 
     steps = iterating(_runs.steps)
     signal = blocking(_runs.signal)
@@ -114,26 +108,16 @@ class Runs:
     plan_redrive = blocking(_runs.plan_redrive)
 
 
-class Graphs:
+class Graphs(_Part):
     """Graphs of jobs: ``client.graphs``."""
-
-    def __init__(self, session: Session, connection: BlockingConnection) -> None:
-        """Belong to a client."""
-        self._session = session
-        self._connection = connection
 
     submit = blocking(_graphs.submit_graph)
     get = blocking(_graphs.get_graph)
     rerun = blocking(_graphs.rerun_graph)
 
 
-class Batches:
+class Batches(_Part):
     """Batches of jobs with callbacks: ``client.batches``."""
-
-    def __init__(self, session: Session, connection: BlockingConnection) -> None:
-        """Belong to a client."""
-        self._session = session
-        self._connection = connection
 
     submit = blocking(_graphs.submit_batch)
     get = blocking(_graphs.get_batch)
@@ -141,13 +125,8 @@ class Batches:
     close = blocking(_graphs.close_batch)
 
 
-class Callbacks:
+class Callbacks(_Part):
     """Callbacks of durable runs, by their tokens: ``client.callbacks``."""
-
-    def __init__(self, session: Session, connection: BlockingConnection) -> None:
-        """Belong to a client."""
-        self._session = session
-        self._connection = connection
 
     succeed = blocking(_runs.succeed)
     fail = blocking(_runs.fail)
@@ -238,6 +217,9 @@ class Client:
     pause_handler = blocking(_system.pause_handler)
     resume_handler = blocking(_system.resume_handler)
     health = blocking(_system.health)
+    quotas = blocking(_quotas.list_quotas)
+    put_quota = blocking(_quotas.put)
+    delete_quota = blocking(_quotas.delete)
 
     def close(self) -> None:
         """Close the connections; the client cannot be used any more."""

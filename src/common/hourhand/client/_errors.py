@@ -26,8 +26,9 @@ class ClientError(Exception):
     stable name for programs, such as ``not_found``; ``title``, ``detail`` and ``errors`` are for
     people. ``is_temporary``: the same request may succeed later. ``may_have_happened``: an answer
     was lost, so the API may have done what it was asked. ``retry_after_seconds``: how long the API
-    asks to wait. ``submission``: what was to be submitted, with the id or key that makes it safe to
-    submit again.
+    asks to wait. ``stored``: whether a job of a batch that the API could not finish is stored
+    (``None``: not known). ``submission``: what was to be submitted, with the id or key that makes
+    it safe to submit again.
     """
 
     default_code = "error"
@@ -53,6 +54,7 @@ class ClientError(Exception):
         self.is_temporary = is_temporary
         self.may_have_happened = may_have_happened
         self.retry_after_seconds = retry_after_seconds
+        self.stored: bool | None = None
         self.submission: Submission | None = None
         super().__init__(detail)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import httpx
 from hourhand.client._authorisation import Authorise
 from hourhand.client._endpoint import ENDPOINT_VARIABLE, LOCAL_ENDPOINT, Endpoint
 from hourhand.client._steps import Answer, Lost, Request
+from hourhand.domain.durable.tokens import hide_token
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 """API Gateway's answers have at most 10 MB, so a larger one is from another server."""
@@ -39,6 +41,15 @@ NOT_SENT = (
 """After these, the API has seen nothing of the request."""
 
 
+def _hide_tokens(record: logging.LogRecord) -> bool:
+    """Take the tokens of callbacks out of the addresses that httpx logs at the level INFO."""
+    if isinstance(record.args, tuple):
+        record.args = tuple(
+            hide_token(str(each)) if isinstance(each, httpx.URL) else each for each in record.args
+        )
+    return True
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wire:
     """How requests leave: where to, signed how, and how long a try may take, in seconds."""
@@ -57,6 +68,7 @@ class Wire:
 
     def options(self) -> dict[str, Any]:
         """Return what httpx's clients are made with."""
+        logging.getLogger("httpx").addFilter(_hide_tokens)
         return {
             "timeout": httpx.Timeout(self.timeout_seconds, connect=self._connect_seconds),
             "limits": httpx.Limits(

@@ -29,6 +29,8 @@ TYPE_PREFIX = "urn:hourhand:"
 NOT_DONE = frozenset({"unavailable", "written_by_newer"})
 """The codes of failures after which nothing is half done."""
 
+QUOTA_EXCEEDED = "quota_exceeded"
+
 MAX_TOLD_CHARACTERS = 500
 MAX_FIELD_PROBLEMS = 100
 
@@ -72,7 +74,8 @@ def problem_failure(problem: Mapping[str, Any], status: int) -> ClientError:
     """Return the exception for a problem object of the API, whatever it lacks."""
     code = str(problem.get("type", "")).removeprefix(TYPE_PREFIX)
     title, detail = problem.get("title"), problem.get("detail")
-    is_temporary = _is_temporary(status)
+    # A quota may be used up for a minute: the caller decides whether it waits so long.
+    is_temporary = _is_temporary(status) and code != QUOTA_EXCEEDED
     return _kind(status)(
         str(detail or title or f"The API answered {status}."),
         status=status,

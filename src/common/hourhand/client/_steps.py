@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
+from hourhand.domain.durable.tokens import hide_token
 from hourhand.domain.ids import random_job_id
 
 T = TypeVar("T")
@@ -31,7 +32,7 @@ class Request:
     is_repeatable: bool = True
 
     def __str__(self) -> str:
-        return f"{self.method} {self.target.partition('?')[0]}"
+        return hide_token(f"{self.method} {self.target.partition('?')[0]}")
 
 
 @dataclass(frozen=True, slots=True)

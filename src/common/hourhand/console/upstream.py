@@ -28,7 +28,7 @@ METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 PLACES = frozenset(
     {
         *("audit", "jobs", "dead-letters", "schedules", "calendars", "handlers", "callbacks"),
-        *("limits", "graphs", "batches", "stats", "resweep", "health", "openapi.json"),
+        *("limits", "quotas", "graphs", "batches", "stats", "resweep", "health", "openapi.json"),
     }
 )
 """What there is right below ``/v1``. The docs' page is not: HTML from elsewhere is not shown."""

@@ -148,6 +148,12 @@ class InvalidInput(HourhandError):
     status = 422
 
 
+class CannotStart(InvalidInput):
+    """The run of a child holds what the child needs to start, until it ends."""
+
+    code = "deadlock"
+
+
 class InvalidUnique(InvalidInput):
     """A unique key is invalid: an option is wrong, or two contradict each other."""
 
@@ -179,10 +185,41 @@ class NotSupportedYet(InvalidInput):
 
 
 class Unavailable(HourhandError):
-    """A store or queue did not answer. Nothing is half done, and the call can be retried."""
+    """A store or queue did not answer. Nothing is half done, and the call can be retried.
+
+    For a job of a batch, ``stored`` says whether it is stored (``None``: not known), and ``job_id``
+    under which id it can be submitted again (``None``: by its unique key, as it was sent).
+    """
 
     code = "unavailable"
     status = 503
+
+    def __init__(
+        self, detail: str | None = None, *, stored: bool | None = None, job_id: str | None = None
+    ) -> None:
+        """Take a sentence for people, and what is known of a job."""
+        super().__init__(detail)
+        self.stored = stored
+        self.job_id = job_id
+
+
+class PutOff(Unavailable):
+    """The table is throttled, or did not answer.
+
+    ``stored`` is false if the write was not applied, and ``None`` if it may have been.
+    """
+
+
+class QuotaExceeded(Unavailable):
+    """A tenant or a caller has as many jobs as its quota allows."""
+
+    code = "quota_exceeded"
+    status = 429
+
+    def __init__(self, detail: str | None = None, retry_after_seconds: int = 60) -> None:
+        """Take a sentence for people, and when the quota may have room."""
+        super().__init__(detail, stored=False)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class WrittenByNewer(HourhandError):

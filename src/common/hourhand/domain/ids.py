@@ -69,14 +69,19 @@ def job_id_for_key(secret: bytes, tenant: str | None, idempotency_key: str) -> s
     return "k." + _keyed32(secret, parts)
 
 
+KEYED = "trigger."
+
+
 def occurrence_job_id(secret: bytes, schedule_id: str, nominal: datetime, salt: str = "") -> str:
     """Return the one job id of a schedule's nominal time.
 
     Every component that materialises it puts the same job, however often. ``secret``: the
     installation's, so that no id follows from the name of a schedule. ``salt`` distinguishes the
-    jobs that were created for it by hand, or by a backfill that runs it again.
+    jobs that were created for it by hand, or by a backfill that runs it again. One that begins with
+    `KEYED` stands for the idempotency key of a trigger, whatever its time.
     """
-    parts = length_prefixed("occurrence", schedule_id, str(to_ms(nominal)), salt)
+    at = "" if salt.startswith(KEYED) else str(to_ms(nominal))
+    parts = length_prefixed("occurrence", schedule_id, at, salt)
     return "o." + _keyed32(secret, parts)
 
 
@@ -112,7 +117,12 @@ def trace_id_for(job_id: str) -> str:
 
 
 def canonical_json(value: Any) -> str:
-    """Return ``value`` as the one JSON text that equal values share.
+    """Return ``value`` as the one JSON text that equal values share. Raises as `json_text`."""
+    return json_text(value, sort_keys=True)
+
+
+def json_text(value: Any, *, sort_keys: bool = False) -> str:
+    """Return ``value`` as JSON text, with the keys of its objects in their order.
 
     What JSON may hold and others may not stays escaped: half a surrogate pair, which is not
     UTF-8, and U+FFFE and U+FFFF, which SQS rejects. Raises `ValueError` for NaN and infinities
@@ -120,7 +130,7 @@ def canonical_json(value: Any) -> str:
     """
     text = json.dumps(
         value,
-        sort_keys=True,
+        sort_keys=sort_keys,
         separators=(",", ":"),
         allow_nan=False,
         ensure_ascii=False,

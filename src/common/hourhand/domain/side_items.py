@@ -33,6 +33,7 @@ _ORDERS = {
 LIMIT_PREFIX = "l."
 RATE_PREFIX = "m."
 UNIQUE_KEY_PREFIX = "n."
+QUOTA_PREFIX = "q."
 """How the partition keys begin that no job has: an id of a job begins with none of them."""
 
 SLOTS_SORT = "G"
@@ -75,6 +76,7 @@ class SideItemKind(StrEnum):
     DECISIONS = "decision record"
     VALUE = "value item"
     SIGNAL = "signal record"
+    QUOTA = "count of a quota"
 
 
 _OF_LETTERS = {
@@ -115,6 +117,8 @@ class SideKey:
             return SideItemKind.RATE
         elif (prefix, sort) == (UNIQUE_KEY_PREFIX, UNIQUE_KEY_SORT):
             return SideItemKind.UNIQUE_KEY
+        elif prefix == QUOTA_PREFIX:
+            return SideItemKind.QUOTA
         elif sort == DEBOUNCE_SORT:
             return SideItemKind.DEBOUNCE
         elif (kind := _kind_in_run(sort)) is not None:

@@ -14,6 +14,8 @@ from hourhand.handlers._context import JobContext, Occurrence, RateLimit, StopRe
 from hourhand.handlers._errors import (
     CallbackFailed,
     ChildFailed,
+    ChildTimeout,
+    Deadlock,
     HandlersNotLoaded,
     InvalidCall,
     InvalidHandler,
@@ -32,9 +34,11 @@ from hourhand.handlers._errors import (
     StepInterrupted,
     StepTimeout,
     Suspended,
+    TooManyChildren,
     UnknownHandler,
     UseBranch,
     is_suspension,
+    message_of,
 )
 from hourhand.handlers._policy import Retry
 from hourhand.handlers._registry import (
@@ -63,7 +67,9 @@ __all__ = [
     "AsyncSubmitter",
     "CallbackFailed",
     "ChildFailed",
+    "ChildTimeout",
     "Concurrency",
+    "Deadlock",
     "Debounce",
     "Handler",
     "HandlersNotLoaded",
@@ -104,6 +110,7 @@ __all__ = [
     "Submitter",
     "Submitters",
     "Suspended",
+    "TooManyChildren",
     "Unique",
     "UnknownHandler",
     "UseBranch",
@@ -113,5 +120,6 @@ __all__ = [
     "is_suspension",
     "job",
     "load_handlers",
+    "message_of",
     "result_text",
 ]

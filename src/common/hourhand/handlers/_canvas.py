@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hourhand.domain.errors import InvalidInput
-from hourhand.domain.graphs.references import reference, substitute
+from hourhand.domain.graphs.references import FAILED, reference, substitute
 from hourhand.domain.graphs.rules import TriggerRule
 from hourhand.handlers._graph import Graph, GraphNode, HandlerLike, handler_name
 
@@ -69,22 +69,28 @@ def starmap(handler: HandlerLike, rows: Iterable[Any]) -> Graph:
     return graph
 
 
-def link_error(target: Graph | GraphNode, handler: HandlerLike, payload: Any = None) -> Graph:
+def link_error(target: Part | GraphNode, handler: Part, payload: Any = None) -> Graph:
     """Add a job that runs as soon as a node fails, and return the graph.
 
-    ``target``: one node, or a graph, of which the failure of any node counts. Without a
-    ``payload``, the job gets ``{"nodes": [...]}``, the names of the nodes that it watches. Nodes
-    that come after the graph, as in a `chain`, do not wait for this job.
+    ``target``: one node, or a graph or another part, of which the failure of any node counts.
+    ``handler``: the job, as a part of a `chain` that is no graph. Without a payload it gets
+    ``{"nodes": [...], "failed": [...]}``: the names of the nodes that it watches, and of those that
+    failed the ``node`` and its ``error``, which has ``type`` and ``message``. Nodes that come after
+    the graph, as in a `chain`, do not wait for this job.
     """
+    given = _arguments(handler)
     if isinstance(target, GraphNode):
         graph, watched = target.graph, [target.name]
     else:
-        graph = target
+        graph = target if isinstance(target, Graph) else chain(target)
         watched = [name for name in graph.nodes if name not in graph.error_nodes]
     if watched:
-        name = _free_name(graph, handler_name(handler))
-        taken = {"nodes": watched} if payload is None else payload
-        graph.job(name, handler, taken, after=watched, when=TriggerRule.ONE_FAILED)
+        name = given.pop("name", None) or _free_name(graph, handler_name(given["handler"]))
+        own = given.pop("payload", None)
+        payload = own if payload is None else payload
+        taken = {"nodes": watched, "failed": FAILED} if payload is None else payload
+        given = {"when": TriggerRule.ONE_FAILED, **given}
+        graph.job(name, payload=taken, after=watched, **given)
         graph.error_nodes.add(name)
     return graph
 

@@ -7,7 +7,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -15,8 +15,9 @@ from typing import Any
 
 from hourhand.domain.jobs.history import shorten
 from hourhand.domain.jobs.job import ErrorInfo, Progress
+from hourhand.domain.jobs.waiting import TakenStart
 from hourhand.domain.limits.declarations import MAX_COST, MIN_COST
-from hourhand.handlers._errors import RateLimitTooLong, Snooze
+from hourhand.handlers._errors import NoProgress, RateLimitTooLong, Snooze
 from hourhand.job_logger import JOB_LOGGER, JobLogger
 from hourhand.ports.handler_runner import Finished, TakeStart
 
@@ -102,7 +103,8 @@ class JobContext:
     it failed. ``run_at`` is the time that the job was submitted for, ``occurrence`` the occurrence
     of a schedule, if the job has one. ``idempotency_key`` is the submitter's, ``None`` without one:
     ``job_id`` is as good a key to hand on to other systems, the same in every attempt. ``deadline``
-    is when the attempt times out. ``cancelled`` is truthy once the handler should stop.
+    is when the attempt times out, after ``limit_seconds``. ``cancelled`` is truthy once the handler
+    should stop.
     ``take_start`` is what `limit` takes starts by, and ``keep_cursor`` notes a cursor; both are
     ``None`` in a context that a test created. ``cursor_text`` is the last cursor, as JSON.
     """
@@ -121,11 +123,13 @@ class JobContext:
     cancelled: StopSignal = field(default_factory=StopSignal)
     logger: JobLogger = field(default_factory=_job_logger)
     ends_at_monotonic: float = math.inf
+    limit_seconds: float = math.inf
     monotonic: Callable[[], float] = time.monotonic
     take_start: TakeStart | None = None
     keep_cursor: Callable[[str], None] | None = None
     cursor_text: str | None = None
     last_progress: Progress | None = field(default=None, init=False)
+    _taken: dict[str, str | None] = field(default_factory=dict, init=False)
 
     @property
     def lost(self) -> bool:
@@ -148,6 +152,9 @@ class JobContext:
 
     def before_end(self) -> None:
         """Do what precedes the end of a handler that returned; a durable run may have to wait."""
+
+    def refuse_calls(self) -> None:
+        """Refuse further calls of a durable handler that has ended: a thread may outlive it."""
 
     def unwound_as(self) -> Finished | None:
         """Return how the attempt ends of a durable handler that was unwound; else ``None``."""
@@ -181,6 +188,44 @@ class JobContext:
         """Return the rate limit that handlers share by this name, to take starts of it."""
         return RateLimit(name, self)
 
+    def take(self, name: str, cost: float, max_wait: float | None) -> None:
+        """Take a start of a rate limit; see `RateLimit.take`."""
+        if self.take_start is None:
+            return
+        longest = self._longest_wait(max_wait)
+        has_taken = name in self._taken
+        has_progress = has_taken and self._taken[name] != self.cursor_text
+        if has_progress and max_wait is None and longest <= 0:
+            raise Snooze(0, "no time left")
+        ends_at, wait = self.monotonic() + longest, 0.0
+        for _ in range(MAX_STEPS):
+            left = max(0.0, ends_at - self.monotonic())
+            taken = self.take_start(name, cost, timedelta(seconds=left), None)
+            wait = seconds_to_wait(name, taken)
+            if wait > left and not taken.is_start:
+                break
+            if wait > 0 and self.cancelled.wait(wait):
+                raise Snooze(wait, "asked to stop")
+            if taken.is_start:
+                self._taken.setdefault(name, self.cursor_text)
+                return
+        if has_taken and not has_progress:
+            raise NoProgress(name)
+        raise Snooze(wait, f"the rate of {name} is reached")
+
+    async def take_async(self, name: str, cost: float, max_wait: float | None) -> None:
+        """Take a start of a rate limit without blocking the event loop."""
+        # Only a handler that awaits needs it, and such a handler has imported it.
+        import asyncio  # noqa: PLC0415
+
+        await asyncio.to_thread(self.take, name, cost, max_wait)
+
+    def _longest_wait(self, max_wait: float | None) -> float:
+        """Return how many seconds a take may wait. Below 0: there is no time for a call either."""
+        if max_wait is None:
+            return self.remaining_seconds - min(LEFT_FOR_CALL_SECONDS, self.limit_seconds / 2)
+        return min(max_wait, self.remaining_seconds - LEAST_LEFT_SECONDS)
+
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Report the progress of the work; the job shows it after the next heartbeat.
 
@@ -200,6 +245,16 @@ MAX_STEPS = 10
 LEAST_LEFT_SECONDS = 1.0
 """What a wait for a start leaves of the time limit at least."""
 
+LEFT_FOR_CALL_SECONDS = 15.0
+"""What it leaves of the time limit by default: at most half of it."""
+
+
+def seconds_to_wait(name: str, taken: TakenStart) -> float:
+    """Return how long to wait for a start. Raises `RateLimitTooLong` if there is none."""
+    if taken.wait is None:
+        raise RateLimitTooLong(f"The rate limit {name} has no start within 30 days.")
+    return taken.wait.total_seconds()
+
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
@@ -212,43 +267,33 @@ class RateLimit:
     name: str
     context: JobContext = field(repr=False)
 
-    def take(self, cost: float = 1, max_wait: float = 2.0) -> None:
+    def take(self, cost: float = 1, max_wait: float | None = None) -> None:
         """Take a start: wait for it up to ``max_wait`` seconds, or run the job again at its time.
 
-        ``cost``: how many starts it counts for, 0.001..1,000,000. The wait never lasts beyond the
-        time limit of the attempt. If the start is further away, `Snooze` is raised, which ends the
-        attempt: let it pass. The job runs again at the time that is reserved for it, at no attempt,
-        and frees its slots until then. Raises `InvalidLimit` for a name that is no shared rate
-        limit, `RateLimitTooLong` if no start is left within 30 days, and `ValueError`.
+        ``cost``: how many starts it counts for, 0.001..1,000,000. ``max_wait``: by default all that
+        is left of the attempt but `LEFT_FOR_CALL_SECONDS`. If the start is further away, `Snooze`
+        is raised, which ends the attempt: let it pass. The job runs again at the time that is
+        reserved for it, at no attempt, and frees its slots until then. It runs from the top, so the
+        handler notes in ``ctx.cursor`` what is done: `NoProgress` is raised instead in an attempt
+        that took starts and did not move the cursor. In a durable handler a take is recorded, as a
+        step is: it waits up to `IN_PLACE`, then the run suspends.
+        Raises `InvalidLimit` for a name that is no shared rate limit, `RateLimitTooLong` if no
+        start is left within 30 days, and `ValueError`.
         """
-        _in_range("cost", cost, MIN_COST, MAX_COST)
-        _in_range("max_wait", max_wait, 0, MAX_PROGRESS)
-        context, take_start = self.context, self.context.take_start
-        if take_start is None:
-            return
-        longest = min(max_wait, context.remaining_seconds - LEAST_LEFT_SECONDS)
-        ends_at = context.monotonic() + longest
-        wait = 0.0
-        for _ in range(MAX_STEPS):
-            left = max(0.0, ends_at - context.monotonic())
-            taken = take_start(self.name, cost, timedelta(seconds=left))
-            if taken.wait is None:
-                raise RateLimitTooLong(f"The rate limit {self.name} has no start within 30 days.")
-            wait = taken.wait.total_seconds()
-            if wait > left and not taken.is_start:
-                break
-            if wait > 0 and context.cancelled.wait(wait):
-                break
-            if taken.is_start:
-                return
-        raise Snooze(wait, f"the rate of {self.name} is reached")
+        self.context.take(self.name, *_checked(cost, max_wait))
 
-    async def take_async(self, cost: float = 1, max_wait: float = 2.0) -> None:
+    def take_async(
+        self, cost: float = 1, max_wait: float | None = None
+    ) -> Coroutine[Any, Any, None]:
         """Take a start, as `take`, without blocking the event loop of an ``async`` handler."""
-        # Only a handler that awaits needs it, and such a handler has imported it.
-        import asyncio  # noqa: PLC0415
+        return self.context.take_async(self.name, *_checked(cost, max_wait))
 
-        await asyncio.to_thread(self.take, cost, max_wait)
+
+def _checked(cost: float, max_wait: float | None) -> tuple[float, float | None]:
+    _in_range("cost", cost, MIN_COST, MAX_COST)
+    if max_wait is not None:
+        _in_range("max_wait", max_wait, 0, MAX_PROGRESS)
+    return cost, max_wait
 
 
 def _in_range(name: str, value: object, lowest: float, highest: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import timedelta
 
-from hourhand.domain.errors import HourhandError
+from hourhand.domain.errors import HourhandError, InvalidInput
 
 MAX_WAIT = timedelta(days=366)
 """The longest that a handler may ask to wait."""
@@ -57,6 +57,18 @@ class RateLimited(Snooze):
 
 class RateLimitTooLong(NotRetryable):
     """A rate limit has no start left within 30 days."""
+
+
+class NoProgress(Exception):
+    """An attempt took starts of a rate limit, has no time for the next, and moved no cursor."""
+
+    def __init__(self, limit: str) -> None:
+        """Take the name of the rate limit."""
+        super().__init__(
+            f"The attempt took starts of the rate limit {limit}, and its time does not allow it to "
+            "wait for the next one. Another attempt would begin from the top and take the same "
+            "starts again. Set ctx.cursor after each call, or raise the time limit or max_wait."
+        )
 
 
 def _checked_wait(seconds: float | timedelta) -> timedelta:
@@ -146,6 +158,17 @@ class ChildFailed(NotRetryable):
         super().__init__(f"{path}: {error_type}: {message}")
 
 
+class ChildTimeout(ChildFailed):
+    """A call waited for children, and they did not end within its ``timeout``: it cancelled them.
+
+    ``path``: that of the call.
+    """
+
+
+class Deadlock(ChildFailed, InvalidInput):
+    """A child cannot start: runs that wait for it hold all slots of a limit that it needs."""
+
+
 class MapFailed(NotRetryable):
     """More children of a map failed than it tolerates. The others were cancelled."""
 
@@ -179,11 +202,23 @@ class InvalidCall(NotRetryable):
     """A call of a durable run has an argument that is not allowed."""
 
 
+class NotAwaited(NotRetryable):
+    """An ``async`` durable handler did not await a call of its context, which did not run."""
+
+
+class TooManyChildren(InvalidCall):
+    """A call would take a durable run above 100,000 children in all. It submitted none of them."""
+
+
 class Suspended(BaseException):
     """Unwinds a durable handler: the run waits, restarts or ends. Do not catch it.
 
     It is no `Exception`, so that ``except Exception`` lets it pass.
     """
+
+
+class BranchLost(Suspended):
+    """Unwinds a branch that lost a race, at its next call. Do not catch it."""
 
 
 def holds_suspension(error: BaseException | None) -> bool:
@@ -198,3 +233,13 @@ def is_suspension(error: BaseException | None) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return all(map(is_suspension, error.exceptions))
     return isinstance(error, Suspended)
+
+
+def message_of(error: BaseException) -> str:
+    """Return the text of an error, whatever its ``__str__`` does."""
+    if isinstance(error, SystemExit):
+        return f"The handler called sys.exit({error.code!r})."
+    try:
+        return str(error)
+    except Exception as own:  # noqa: BLE001 - an error's __str__ is user code: it may raise anything
+        return f"The message cannot be read: its __str__ raised {type(own).__name__}."

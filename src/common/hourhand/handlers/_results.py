@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 from uuid import UUID
 
-from hourhand.domain.ids import canonical_json
+from hourhand.domain.ids import json_text
 from hourhand.handlers._errors import ResultNotJson
 
 
@@ -21,7 +21,7 @@ def result_text(value: Any, *, what: str = "result") -> str:
     and cycles.
     """
     try:
-        return canonical_json(_as_json(value))
+        return json_text(_as_json(value))
     except Exception as error:
         raise ResultNotJson(f"The {what} is not JSON: {_reason(error)}") from error
 

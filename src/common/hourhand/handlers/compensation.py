@@ -15,18 +15,30 @@ from hourhand.domain.durable.reversals import COMPENSATION
 from hourhand.domain.ids import canonical_json
 from hourhand.domain.jobs.job import ErrorInfo
 from hourhand.domain.jobs.run_times import DEFAULT_RUN
-from hourhand.handlers._errors import is_suspension
+from hourhand.handlers._errors import NotRetryable, ResultNotJson, StepFailed, holds_suspension
 from hourhand.handlers._registry import Handler, Registry
+from hourhand.handlers.run_arguments import checked_text
 from hourhand.handlers.run_context import RunContext
 from hourhand.handlers.run_state import RunState
-from hourhand.ports.durable_run import ReversedRun
+from hourhand.ports.durable_run import Effect, ReversedRun
 
 MAX_NAMED = 10
 """Steps that are named which could not be reversed."""
 
+SAME_FIRST = 2
+"""Attempts that are lost in a row before reversals that may kill their process come last."""
+
+
+Reversed = tuple[Effect, Callable[[Any, str], Any]]
+"""What an effect is reversed by."""
+
 
 class NotReversed(Exception):
     """A step of a run may have had its effect, and the code registers no reversal for it."""
+
+
+class ReversalsFailed(NotRetryable):
+    """The reversals of some steps failed permanently; all others were called."""
 
 
 def compensation_handler(find: Callable[[str], Handler]) -> Handler:
@@ -37,7 +49,8 @@ def compensation_handler(find: Callable[[str], Handler]) -> Handler:
 
     def compensate(context: RunContext, payload: dict) -> dict[str, Any]:  # type: ignore[type-arg]
         """Reverse the steps of a run, the newest first."""
-        reversed_run = context.run.reverse(canonical_json(payload))
+        asked = canonical_json(payload)
+        reversed_run = context.ask_now(lambda: context.run.reverse(asked))
         if reversed_run is None:
             return {"run": payload["run"], "reversed": []}
         handler = find(reversed_run.job.handler)
@@ -49,24 +62,45 @@ def compensation_handler(find: Callable[[str], Handler]) -> Handler:
             raise context.state.unwind(state.unwinding)
         path_of = reversed_run.run.path_of
         functions = {path_of(path, older): function for path, older, function in state.reversals}
-        done = []
-        for path, function in reversed(functions.items()):
-            if path in reversed_run.outcomes:
-                key, text = reversed_run.outcomes[path]
-                result = None if text is None else json.loads(text)
+        effects, done, failed = reversed_run.effects, [], []
+        newest_first = [
+            (effect, functions[path])
+            for path in reversed(functions)
+            for effect in effects.get(path, ())
+        ]
+        for (path, key, text), function in _killers_last(context, newest_first):
+            result = None if text is None else json.loads(text)
+            try:
                 context.step_at(path, _to_the_end, function, result, key)
                 done.append(path)
-        left = sorted(reversed_run.outcomes.keys() - functions.keys())
+            except StepFailed as error:
+                failed.append(str(error))
+        left = sorted(effects.keys() - functions.keys())
+        told = (
+            f"{len(failed)} reversals failed. {'; '.join(failed[:MAX_NAMED])}. " if failed else ""
+        )
         if left:
             raise NotReversed(
                 f"The replay of the run came to no step {', '.join(left[:MAX_NAMED])}. Deploy code "
-                "that calls it with compensate, then redrive this job."
+                f"that calls it with compensate, then redrive this job. {told}"
             )
+        if failed:
+            raise ReversalsFailed(f"{told}Redrive this job to repeat only these.")
         return {"run": payload["run"], "reversed": done}
 
     return Registry().add(
         COMPENSATION, compensate, run_timeout_seconds=int(DEFAULT_RUN.total_seconds())
     )
+
+
+def _killers_last(context: RunContext, reversals: list[Reversed]) -> list[Reversed]:
+    """Return the reversals in their order, behind all others those that may kill their process.
+
+    Such a reversal leaves no record. The order is no part of the journal: each has its own path.
+    """
+    unknown = [one for one in reversals if not context.run.is_recorded(one[0][0])]
+    killers = unknown[: max(context.attempt - SAME_FIRST, 0)]
+    return [one for one in reversals if one not in killers] + killers
 
 
 def _replay(context: RunContext, handler: Handler, target: ReversedRun) -> RunState:
@@ -84,7 +118,7 @@ def _replay(context: RunContext, handler: Handler, target: ReversedRun) -> RunSt
         monotonic=context.monotonic,
         run=target.run,
         limit_seconds=target.job.timeout_seconds,
-        state=RunState(is_async=is_async),
+        state=RunState(is_async=is_async, passes=context.state.passes),
     )
     arguments = handler.arguments(target.payload_text)
     # Its end was an error, or it was cancelled: it raises here what it raised there.
@@ -92,18 +126,24 @@ def _replay(context: RunContext, handler: Handler, target: ReversedRun) -> RunSt
         value = handler.function(replayed, *arguments)
         if inspect.isawaitable(value):
             _wait_for(value)
-    except Exception:  # noqa: BLE001, S110 - whatever the handler raises, it raised before
-        pass
-    except BaseException as error:
-        if not is_suspension(error):
-            raise
+    except BaseException as error:  # noqa: BLE001 - whatever it raises, it raised before
+        if not holds_suspension(error):
+            replayed.state.failure(error)
     return replayed.state
 
 
 def _to_the_end(function: Callable[[Any, str], Any], result: Any, key: str) -> Any:
-    """Call a reversal; one of an ``async`` handler may be ``async``, too."""
+    """Call a reversal; one of an ``async`` handler may be ``async``, too.
+
+    It ran, whatever it returned: what cannot be kept is left out.
+    """
     value = function(result, key)
-    return _wait_for(value) if inspect.isawaitable(value) else value
+    value = _wait_for(value) if inspect.isawaitable(value) else value
+    try:
+        checked_text(value)
+    except ResultNotJson:
+        return None
+    return value
 
 
 def _wait_for(value: Any) -> Any:

@@ -9,20 +9,27 @@ from typing import Any
 
 from hourhand.domain.durable.built_in import DEFINITION, refusal_path
 from hourhand.domain.durable.calls import Failure, Value
-from hourhand.domain.durable.joins import ChildrenCall, JoinedCall, is_decided
+from hourhand.domain.durable.joins import MAX_CHILDREN, ChildrenCall, JoinedCall, is_decided
 from hourhand.domain.durable.records import INLINE_BYTES
 from hourhand.domain.errors import HourhandError, InvalidInput, TooLarge
 from hourhand.domain.graphs.decisions import next_decisions, outcome_of
 from hourhand.domain.graphs.definition import MAX_MAP_ITEMS, GraphDefinition, Node, item_payload
 from hourhand.domain.graphs.parsing import parse_graph
-from hourhand.domain.graphs.references import substitute
+from hourhand.domain.graphs.references import (
+    FAILED,
+    is_reference,
+    referenced_names,
+    substitute,
+)
 from hourhand.domain.graphs.rules import Decision, Outcome, is_fatal
 from hourhand.domain.ids import canonical_json
 from hourhand.domain.jobs.job import ErrorInfo, JobStatus
 from hourhand.domain.jobs.parents import ChildSpec, quoted, stored_result
 from hourhand.handlers._errors import GraphFailed
-from hourhand.handlers.run_child_calls import RESULTS_TOGETHER, tolerated
+from hourhand.handlers.run_child_calls import RESULTS_TOGETHER, require_few, tolerated
 from hourhand.handlers.run_context import RunContext
+
+_KINDS = {type(None): "null", str: "string", dict: "object", bool: "boolean"}
 
 MAX_NAMED = 10
 """Failed nodes that an error names."""
@@ -101,9 +108,47 @@ class GraphRun:
 
     def submit_decided(self) -> None:
         """Submit the jobs of the nodes that are to run, as far as that was not done."""
-        for name, decision in self.decided().items():
-            if decision is Decision.RUN:
-                self._submit(self.definition.nodes[name])
+        nodes = [
+            self.definition.nodes[name]
+            for name, decision in self.decided().items()
+            if decision is Decision.RUN and not self._succeeded(name)
+        ]
+        # Of all of them first: above the bound, none of them may begin.
+        self._require_few([node for node in nodes if self._is_new(node)])
+        for node in nodes:
+            self._submit(node)
+
+    def _is_new(self, node: Node) -> bool:
+        is_known = self._joined(node.name) is not None or self._is_empty_map(node.name)
+        return not is_known and self._refusal(node) is None
+
+    def _require_few(self, nodes: list[Node]) -> None:
+        """Raise `TooManyChildren` if the graph had too many jobs with those of ``nodes``."""
+        if not nodes:
+            return
+        before: int = self._ask(self._ctx.run.children_total)
+        for is_exact in (False, True):
+            total = before + sum(self._size(node, is_exact=is_exact) for node in nodes)
+            if total <= MAX_CHILDREN:
+                return
+        require_few(", ".join(node.name for node in nodes[:MAX_NAMED]), total)
+
+    def _size(self, node: Node, *, is_exact: bool) -> int:
+        """Return how many jobs a node will have, or at most: only that needs no result."""
+        if node.map is None:
+            return 1
+        if not is_reference(node.map.over):
+            return len(node.map.over)
+        (name,) = referenced_names(node.map.over)
+        if self._is_map(name) or not self._has_result(name):
+            joined = self._joined(name)
+            return joined.call.total if joined is not None and self._has_result(name) else 0
+        if not is_exact:
+            return MAX_MAP_ITEMS
+        try:
+            return len(self._items(node))
+        except InvalidInput:
+            return 0
 
     def _submit(self, node: Node) -> None:
         refusal = self._refusal(node)
@@ -118,6 +163,15 @@ class GraphRun:
             refusal is not None or is_decided(joined.call, joined.succeeded, joined.failed)
         ):
             self._ask(lambda: self._ctx.run.cancel_children(node.name))
+
+    def _succeeded(self, name: str) -> bool:
+        """Whether all jobs of a node succeeded: in no round anything is left to do for it.
+
+        To look through each such node again would take a long line of nodes as many looks as the
+        square of its length, and more for each replay.
+        """
+        joined = self._joined(name)
+        return joined is not None and joined.is_over and not joined.failed
 
     def _submit_jobs(self, node: Node) -> None:
         joined = self._joined(node.name)
@@ -155,7 +209,9 @@ class GraphRun:
         """
         reads = bool(node.referenced)
         as_read: Callable[[Any], Any] = quoted if reads else lambda value: value
-        payload = cache(lambda: substitute(as_read(node.payload), self._passed))
+        payload = cache(
+            lambda: self._with_failures(node, substitute(as_read(node.payload), self._passed))
+        )
 
         def spec_of(index: int) -> ChildSpec:
             own = payload()
@@ -169,18 +225,47 @@ class GraphRun:
 
     # --- results ---
 
+    def _with_failures(self, node: Node, payload: Any) -> Any:
+        """Return a payload in which `FAILED` at a key is replaced by the nodes that failed."""
+        if not isinstance(payload, dict) or FAILED not in payload.values():
+            return payload
+        failed = [
+            {"node": name, "error": {"type": error.type, "message": error.message}}
+            for name in node.after
+            if (error := self._error(self.definition.nodes[name])) is not None
+        ]
+        return {key: failed if value == FAILED else value for key, value in payload.items()}
+
+    def _error(self, node: Node) -> ErrorInfo | None:
+        """Return why a node failed: the first of its jobs that did; ``None`` if it has not."""
+        refusal, joined = self._refusal(node), self._joined(node.name)
+        if isinstance(refusal, Failure):
+            return refusal.error
+        if self._end(node) is not Outcome.FAILED or joined is None:
+            return None
+        index = next(joined.failed_indexes())
+        failure: Failure = self._ask(lambda: self._ctx.run.child_failure(node.name, index))
+        return failure.error
+
     def _items(self, node: Node) -> list[Any]:
         """Return the items of a map. Raises `InvalidInput` for a result that has no such list."""
         assert node.map is not None, "only a map has items"
         over = substitute(node.map.over, self._result)
         if not isinstance(over, list):
-            raise InvalidInput(f"The node {node.name} maps over a result that is no list.")
+            raise InvalidInput(f"The node {node.name} maps over {self._what(node, over)}, no list.")
         if len(over) > MAX_MAP_ITEMS:
             raise InvalidInput(
                 f"The node {node.name} maps over a result of {len(over):,} items; at most "
                 f"{MAX_MAP_ITEMS:,} are allowed."
             )
         return over
+
+    def _what(self, node: Node, over: Any) -> str:
+        """Return what a map gets where it needs a list, and why."""
+        sources = [name for name in node.referenced if not self._has_result(name)]
+        if over is not None or not sources:
+            return f"a result that is {_KINDS.get(type(over), 'number')}"
+        return f"null, since {sources[0]} has no result: it failed, or was skipped"
 
     def _passed(self, name: str) -> Any:
         """Return the result of a node as it stands in the payload of another one."""

@@ -30,6 +30,7 @@ from hourhand.handlers._results import result_text
 
 MAX_SLEEP = timedelta(days=366)
 MAX_ALIASES = 10
+PAIR = 2
 
 MAX_NAMES_BYTES = 250_000
 """The names that the rows of an iteration use: they are kept in the item of its cursor."""
@@ -72,7 +73,15 @@ def checked_names(names: Mapping[str, int]) -> Mapping[str, int]:
 
 
 def pairs_of(rows: Sequence[Any]) -> RowSource:
-    """Return what yields the rows behind a cursor, which is their number."""
+    """Return what yields the rows behind a cursor, which is their number. Raises `InvalidCall`."""
+    given: object = rows
+    if isinstance(given, Mapping) or not (
+        hasattr(given, "__len__") and hasattr(given, "__getitem__")
+    ):
+        raise InvalidCall(
+            "The rows must be a sequence, such as a list, or a function that takes a cursor and "
+            f"returns pairs of a row and the cursor behind it, not a {type(given).__name__}."
+        )
 
     def behind(cursor: Any) -> Iterable[tuple[Any, int]]:
         done = cursor or 0
@@ -81,16 +90,26 @@ def pairs_of(rows: Sequence[Any]) -> RowSource:
     return behind
 
 
+def checked_pair(pair: Any) -> tuple[Any, Any]:
+    """Return a row and the cursor behind it. Raises `InvalidCall`."""
+    if not isinstance(pair, (tuple, list)) or len(pair) != PAIR:
+        raise InvalidCall(
+            "The function must return pairs of a row and the cursor behind it, and it returned a "
+            f"{type(pair).__name__}."
+        )
+    return pair[0], pair[1]
+
+
 async def async_pairs(pairs: Any) -> AsyncIterator[tuple[Any, Any]]:
     """Yield the pairs of an async or a plain iterable, or of one that is awaited."""
     if inspect.isawaitable(pairs):
         pairs = await pairs
     if isinstance(pairs, AsyncIterable):
         async for pair in pairs:
-            yield pair
+            yield checked_pair(pair)
     else:
         for pair in pairs:
-            yield pair
+            yield checked_pair(pair)
 
 
 def checked_retry(retry: object) -> Retries | None:
@@ -102,6 +121,17 @@ def checked_retry(retry: object) -> Retries | None:
     if not policies or len(policies) < len(given):
         raise InvalidCall(f"retry must be a Retry or a list of On, not {retry!r}.")
     return policies
+
+
+def checked_errors(errors: object, *, has_reversal: bool) -> tuple[type[BaseException], ...]:
+    """Return the errors after which the effect of a step is not known. Raises `InvalidCall`."""
+    given = (errors,) if isinstance(errors, type) else errors
+    classes = tuple(given) if isinstance(given, Iterable) else (given,)
+    if not all(isinstance(one, type) and issubclass(one, BaseException) for one in classes):
+        raise InvalidCall(f"effect_unknown must be classes of errors, not {errors!r}.")
+    if classes and not has_reversal:
+        raise InvalidCall("effect_unknown needs compensate: it says when that is called.")
+    return classes
 
 
 def checked_aliases(names: Sequence[str]) -> tuple[str, ...]:
@@ -132,11 +162,3 @@ def span(name: str, value: float | timedelta) -> timedelta:
             f"{value!r}."
         )
     return given
-
-
-def message_of(error: BaseException) -> str:
-    """Return the text of an error, whatever its ``__str__`` does."""
-    try:
-        return str(error)
-    except Exception as own:  # noqa: BLE001 - an error's __str__ is user code: it may raise anything
-        return f"The message cannot be read: its __str__ raised {type(own).__name__}."

@@ -5,16 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
-import math
 import sys
 import threading
-from collections.abc import (
-    Awaitable,
-    Callable,
-    Generator,
-)
+from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass, field
-from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from hourhand.domain.durable.calls import (
@@ -27,6 +22,7 @@ from hourhand.domain.durable.names import PathNames
 from hourhand.domain.jobs.job import ErrorInfo, Outcome
 from hourhand.handlers._context import JobContext, StopReason
 from hourhand.handlers._errors import (
+    BranchLost,
     InvalidCall,
     NestedStep,
     StepTimeout,
@@ -34,6 +30,8 @@ from hourhand.handlers._errors import (
     UseBranch,
     holds_suspension,
 )
+from hourhand.handlers.run_arguments import checked_text
+from hourhand.handlers.run_pending_call import PendingCall
 from hourhand.handlers.run_state import (
     CURRENT_STEP,
     Lost,
@@ -44,10 +42,6 @@ from hourhand.handlers.run_state import (
 )
 from hourhand.ports.durable_run import DurableRun
 from hourhand.ports.handler_runner import Finished
-
-LOOK_AGAIN = timedelta(seconds=5)
-"""When a run is tried again whose records another worker changed, or could not be written."""
-
 
 TURNS_BETWEEN_CALLS = 20
 """Turns of the event loop that a branch may take from the end of a call to its next one. A gather
@@ -70,13 +64,22 @@ class Sleep:
 
 @dataclass(frozen=True, slots=True)
 class CallStep:
-    """Call the function of a step."""
+    """Call the function of a step; the answer is its result as JSON text, or `Raised`."""
 
+    path: str
     function: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     key: str
     timeout_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """Why a step has no result. ``is_unknown``: its function may have had its effect."""
+
+    error: BaseException
+    is_unknown: bool = False
 
 
 Course = Generator[Ask | Sleep | CallStep, Any, Any]
@@ -88,9 +91,9 @@ class RunCalls(JobContext):
     """What all calls of a durable handler share; `RunContext` has the calls."""
 
     run: DurableRun
-    limit_seconds: float = math.inf
     state: RunState = field(default_factory=RunState)
     branch_path: str = ""
+    has_lost: bool = field(default=False, init=False)
     _names: PathNames = field(init=False)
     _owner: object = field(default=None, init=False)
     _parent: RunCalls | None = None
@@ -109,12 +112,22 @@ class RunCalls(JobContext):
         return bool(self.state.unwindings) and holds_suspension(sys.exc_info()[1])
 
     @property
+    def is_lost(self) -> bool:
+        """Whether it belongs to a branch that lost a race, which makes no new call."""
+        return self.has_lost or (self._parent is not None and self._parent.is_lost)
+
+    @property
     def limit_at_monotonic(self) -> float:
         """When the handler must stop: at its end, or at that of the step that runs."""
         step = self.state.step
         if step is None or self.state.is_async:
             return self.ends_at_monotonic
         return min(self.ends_at_monotonic, step.ends_at_monotonic)
+
+    def refuse_calls(self) -> None:
+        """Refuse further calls, also of branches, once the one that is under way has ended."""
+        with self.state.lock:
+            self.state.is_over = True
 
     def unwound_as(self) -> Finished | None:
         """Return how the attempt ends of a handler that was unwound; else ``None``."""
@@ -123,8 +136,8 @@ class RunCalls(JobContext):
                 return None
             case ErrorInfo() as error:
                 return Finished(outcome=Outcome.FAILED, error=error)
-            case Lost():
-                return Finished(outcome=Outcome.SNOOZED, retry_after=LOOK_AGAIN)
+            case Lost(retry_after):
+                return Finished(outcome=Outcome.SNOOZED, retry_after=retry_after)
             case Stopped():
                 return Finished(outcome=Outcome.CANCELLED)
             case Restart(text):
@@ -158,6 +171,8 @@ class RunCalls(JobContext):
             caller = asyncio.current_task()
         if self._owner is None:
             self._owner = caller
+            if self.state.is_async and self._parent is None:
+                self.state.main = asyncio.current_task()
         elif self._owner != caller:
             raise UseBranch(
                 "A context of a durable run belongs to one thread or task. Give each other one "
@@ -180,7 +195,11 @@ class RunCalls(JobContext):
 
     def _unwind(self, why: Unwinding) -> Suspended:
         self._unwound = True
-        return self.state.unwind(why)
+        if self.is_lost and not isinstance(why, ErrorInfo):
+            return BranchLost("another branch won")
+        return self.state.unwind(why, self)
+
+    unwind = _unwind
 
     def suspended_with_branches(self) -> Suspended:
         """Return what to raise where a branch of this context was unwound."""
@@ -203,32 +222,39 @@ class RunCalls(JobContext):
 
     # --- drivers ---
 
-    def _carry_out(self, course: Course) -> Any:
+    def _carry_out(self, path: str, course: Course) -> Any:
         if self.state.is_async:
-            return self.carry_out_async(course)
+            return PendingCall(lambda: self.carry_out_async(course), path, self.state)
         return self.carry_out_now(course)
 
     def carry_out_now(self, course: Course) -> Any:
         """Carry a call out in this thread."""
-        answer, error = None, None
+        answer: Any = None
+        # A call that had begun when its branch lost is carried out to its end.
+        is_lost = self.is_lost
         while True:
             try:
-                command = course.throw(error) if error is not None else course.send(answer)
+                command = course.send(answer)
             except StopIteration as end:
                 return end.value
-            answer, error = None, None
             match command:
                 case Ask(call):
-                    answer = self._judged(self.state.ask(call))
+                    answer = self._asked(call, is_lost=is_lost)
                 case Sleep(seconds):
                     self._rest(seconds)
                 case CallStep():
                     try:
-                        answer = _run_step(command)
-                    except Exception as raised:  # noqa: BLE001 - the step's course judges it
-                        error = raised
+                        answer = self._called(command)
                     finally:
                         self.state.step = None
+                    if inspect.isawaitable(answer):
+                        if inspect.iscoroutine(answer):
+                            answer.close()
+                        error = InvalidCall(
+                            "An async function can only be a step of an async handler."
+                        )
+                        has_run = not inspect.iscoroutinefunction(command.function)
+                        answer = Raised(error, is_unknown=has_run)
 
     async def carry_out_async(self, course: Course) -> Any:
         """Carry a call out in this task; the journal is called in threads."""
@@ -239,6 +265,8 @@ class RunCalls(JobContext):
         state.idle.clear()
         try:
             return await self._follow(course)
+        except BranchLost:
+            raise
         except Suspended:
             # The other branches go on until they wait, too: no call is cancelled half-way.
             state.active -= 1
@@ -255,33 +283,96 @@ class RunCalls(JobContext):
             self.state.idle.set()
 
     async def _follow(self, course: Course) -> Any:
-        answer, error = None, None
+        answer: Any = None
+        is_lost = self.is_lost
         while True:
             try:
-                command = course.throw(error) if error is not None else course.send(answer)
+                command = course.send(answer)
             except StopIteration as end:
                 return end.value
-            answer, error = None, None
             match command:
                 case Ask(call):
-                    answer = self._judged(await asyncio.to_thread(self.state.ask, call))
+                    answer = await asyncio.to_thread(self._asked, call, is_lost=is_lost)
                 case Sleep(seconds):
-                    await asyncio.to_thread(self._rest, seconds)
+                    answer = await asyncio.to_thread(self._rest, seconds)
                 case CallStep():
-                    try:
-                        answer = await _run_step_async(command)
-                    except Exception as raised:  # noqa: BLE001 - the step's course judges it
-                        error = raised
+                    context = contextvars.copy_context()
+                    context.run(CURRENT_STEP.set, command.key)
+                    # Not raised: an exit of the interpreter would end the loop with all branches.
+                    if inspect.iscoroutinefunction(command.function):
+                        answer = context.run(self._called, command)
+                    else:
+                        answer = await asyncio.get_running_loop().run_in_executor(
+                            None, context.run, self._called, command
+                        )
+                    if inspect.isawaitable(answer):
+                        answer = await self._awaited(command, answer, context)
+
+    def _called(self, call: CallStep) -> Any:
+        """Call the function of a step; return its result as text, an awaitable, or `Raised`."""
+        token = CURRENT_STEP.set(call.key)
+        try:
+            if self.state.before_call is not None:
+                self.state.before_call(call.path)
+            value = call.function(*call.args, **call.kwargs)
+            return value if inspect.isawaitable(value) else _kept(value)
+        except BaseException as error:  # noqa: BLE001 - whatever it raised is its failure
+            return Raised(self.state.failure(error))
+        finally:
+            CURRENT_STEP.reset(token)
+
+    async def _awaited(
+        self, call: CallStep, awaitable: Awaitable[Any], context: contextvars.Context
+    ) -> str | Raised:
+        """Await what the function of a step returned, in a task: a cancel of it is a failure."""
+
+        async def ended() -> str | Raised:
+            try:
+                return _kept(await awaitable)
+            except BaseException as error:  # noqa: BLE001 - it is judged outside of the task
+                return Raised(error)
+
+        task = asyncio.get_running_loop().create_task(ended(), context=context)
+        is_late = False
+        try:
+            await asyncio.wait({task}, timeout=call.timeout_seconds)
+            is_late = not task.done()
+        finally:
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task})
+        answer = task.result()
+        if isinstance(answer, Raised):
+            if is_late and isinstance(answer.error, asyncio.CancelledError):
+                limit = f"{call.timeout_seconds:g} s"
+                return Raised(StepTimeout(f"The step ran longer than its limit of {limit}."))
+            self.state.failure(answer.error)
+        return answer
+
+    def _asked(self, call: Callable[[], Any], *, is_lost: bool) -> Any:
+        """Call the journal; for a branch that had lost before, without any write."""
+        if is_lost:
+            call = partial(self.run.replaying, call)
+        return self._judged(self.state.ask(call))
 
     def _judged(self, answer: Any) -> Any:
         if isinstance(answer, (ErrorInfo, Lost)):
-            raise self._unwind(answer)
+            # A call that comes too late does not change how the handler ended.
+            raise Suspended("the handler has ended") if self.state.is_over else self._unwind(answer)
         return answer
 
     def _rest(self, seconds: float) -> None:
         """Sleep in place, unless the handler is asked to stop."""
         if self.cancelled.wait(seconds):
             self._require_running()
+
+
+def _kept(value: Any) -> str | Raised:
+    """Return the result of a step as JSON text; its function has had its effect in any case."""
+    try:
+        return checked_text(value)
+    except Exception as error:  # noqa: BLE001 - the value's own code may raise anything
+        return Raised(error, is_unknown=True)
 
 
 async def _until_idle(state: RunState) -> None:
@@ -292,44 +383,3 @@ async def _until_idle(state: RunState) -> None:
         await state.idle.wait()
         await asyncio.sleep(0)
         turns = 0 if state.active > 0 else turns + 1
-
-
-def _run_step(call: CallStep) -> Any:
-    token = CURRENT_STEP.set(call.key)
-    try:
-        value = call.function(*call.args, **call.kwargs)
-    finally:
-        CURRENT_STEP.reset(token)
-    if inspect.isawaitable(value):
-        if inspect.iscoroutine(value):
-            value.close()
-        raise InvalidCall("An async function can only be a step of an async handler.")
-    return value
-
-
-async def _run_step_async(call: CallStep) -> Any:
-    context = contextvars.copy_context()
-    context.run(CURRENT_STEP.set, call.key)
-    if not inspect.iscoroutinefunction(call.function):
-        loop = asyncio.get_running_loop()
-        value = await loop.run_in_executor(
-            None, lambda: context.run(call.function, *call.args, **call.kwargs)
-        )
-        if not inspect.isawaitable(value):
-            return value
-        awaitable: Awaitable[Any] = value
-    else:
-        awaitable = call.function(*call.args, **call.kwargs)
-    task = asyncio.get_running_loop().create_task(_awaiting(awaitable), context=context)
-    try:
-        return await asyncio.wait_for(task, call.timeout_seconds)
-    except TimeoutError:
-        if task.cancelled():
-            raise StepTimeout(
-                f"The step ran longer than its limit of {call.timeout_seconds:g} s."
-            ) from None
-        raise
-
-
-async def _awaiting(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable

@@ -6,19 +6,29 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Literal, overload
 
 from hourhand.domain.durable.calls import NOW, Failure, Suspension, Value
 from hourhand.domain.durable.joins import MAX_CHILDREN, ChildrenCall, JoinedCall, is_decided
-from hourhand.domain.durable.names import MAP_END, MAX_NAME
+from hourhand.domain.durable.names import IN_TIME, MAP_END, MAX_NAME
+from hourhand.domain.errors import CannotStart
 from hourhand.domain.jobs.job import ErrorInfo
 from hourhand.domain.jobs.parents import ChildSpec
 from hourhand.domain.jobs.waiting import WaitKind
-from hourhand.handlers._errors import ChildFailed, InvalidCall, MapFailed, Suspended
+from hourhand.handlers._errors import (
+    ChildFailed,
+    ChildTimeout,
+    Deadlock,
+    InvalidCall,
+    MapFailed,
+    Suspended,
+    TooManyChildren,
+)
 from hourhand.handlers._results import result_text
 from hourhand.handlers._submission import handler_of_function
+from hourhand.handlers.run_arguments import optional_span
 from hourhand.handlers.run_calls import Ask, Course, RunCalls
 
 MAX_GATHERED = 100
@@ -49,7 +59,10 @@ CHILD_OPTIONS = (
 )
 """What a child may state beside handler and payload, as in a submission."""
 
+_FAILED_IN_TIME = ErrorInfo(type="ChildFailed", message="A child failed in time.", retryable=False)
+
 OnParentEnd = Literal["cancel", "abandon"]
+Timeout = float | timedelta | None
 GatherMode = Literal["all", "any", "settled"]
 
 
@@ -59,14 +72,15 @@ class Child:
 
     id: str
     path: str
-    _result: Callable[[], Any]
+    _result: Callable[[Timeout], Any]
 
-    def result(self) -> Any:
+    def result(self, timeout: Timeout = None) -> Any:
         """Wait for the child and return its result; an ``async`` handler awaits it.
 
+        ``timeout``: how long to wait; then the child is cancelled, and `ChildTimeout` raised.
         Raises `ChildFailed` if the child ended DEAD, CANCELLED or EXPIRED.
         """
-        return self._result()
+        return self._result(timeout)
 
 
 class MapResults(list[Any]):
@@ -139,7 +153,7 @@ class ChildCalls(RunCalls):
         path = self._bind(name or call_name(named))
         spec = child_spec(named, payload, options)
         call = ChildrenCall(total=1, handler=named, is_abandoned=is_abandoned(on_parent_end))
-        return self._carry_out(self._submit(path, call, lambda _: spec))
+        return self._carry_out(path, self._submit(path, call, lambda _: spec))
 
     def submit_and_wait(
         self,
@@ -147,31 +161,47 @@ class ChildCalls(RunCalls):
         payload: Any = None,
         *,
         name: str | None = None,
+        timeout: Timeout = None,
         **options: Any,
     ) -> Any:
-        """Submit a child job, wait for it and return its result. Raises `ChildFailed`."""
+        """Submit a child job, wait for it and return its result. Raises `ChildFailed`.
+
+        ``timeout``: how long to wait; then the child is cancelled, and `ChildTimeout` raised.
+        """
         named = required_name(handler)
-        path = self._bind(name or call_name(named))
+        path, longest = self._bind(name or call_name(named)), optional_span("timeout", timeout)
         spec = child_spec(named, payload, options)
         call = ChildrenCall(total=1, handler=named)
-        return self._carry_out(self._submit_and_wait(path, call, lambda _: spec))
+        return self._carry_out(path, self._submit_and_wait(path, call, lambda _: spec, longest))
 
-    def gather(self, *children: Child, mode: GatherMode = "all") -> Any:
+    def gather(self, *children: Any, mode: GatherMode = "all", timeout: Timeout = None) -> Any:
         """Wait for several children and return their results, in their order.
 
         ``mode``: ``all`` raises `ChildFailed` at the first failure. ``any`` returns the first
         success and cancels the others; it raises if all failed. ``settled`` waits for all, and
-        returns a `ChildFailed` in the place of a result.
+        returns a `ChildFailed` in the place of a result. With ``any``, functions may stand in the
+        place of the children: each is called with a branch of its own, side by side, and the
+        first that returns wins. The winner is recorded. The others are cancelled at their next
+        call; what their steps did is reversed like that of any other step if the run fails.
+        ``timeout``: how long to wait for children; then those that have not ended are cancelled,
+        and `ChildTimeout` is raised.
         """
+        longest = optional_span("timeout", timeout)
         if mode not in {"all", "any", "settled"}:
             raise InvalidCall(f"mode must be all, any or settled, not {mode!r}.")
+        if mode == "any" and children and not any(isinstance(one, Child) for one in children):
+            if longest is not None:
+                raise InvalidCall("A race of functions has no timeout: add a branch that sleeps.")
+            return self._race(self._bind("gather"), children)
         if len(children) > MAX_GATHERED or not all(isinstance(one, Child) for one in children):
             raise InvalidCall(f"gather takes at most {MAX_GATHERED} children of ctx.submit.")
         path = self._bind("gather")
         if not children:
-            return self._carry_out(self._nothing([]))
+            return self._carry_out(path, self._nothing([]))
         course = {"all": self._gather_all, "any": self._gather_any, "settled": self._settle}[mode]
-        return self._carry_out(course(path, [one.path for one in children]))
+        paths = [one.path for one in children]
+        waits = self._in_time(path, paths, longest, course(path, paths), mode=mode)
+        return self._carry_out(path, waits)
 
     def _map_children(
         self,
@@ -179,19 +209,28 @@ class ChildCalls(RunCalls):
         handler: str,
         specs: Callable[[int], ChildSpec],
         call: ChildrenCall,
+        timeout: timedelta | None,
     ) -> Any:
+        if call.total < (call.min_success or 0):
+            raise MapFailed(
+                path,
+                f"{call.min_success} children must succeed, and the map has {call.total} items.",
+            )
         if not call.total:
-            return self._carry_out(self._nothing(MapResults([], [], [])))
-        return self._carry_out(self._map(path, handler, specs, call))
+            return self._carry_out(path, self._nothing(MapResults([], [], [])))
+        course = self._map(path, handler, specs, call)
+        submits = self._submit_next(path, call, specs)
+        return self._carry_out(path, self._in_time(path, [path], timeout, course, submits=submits))
 
     # --- for the handlers of Hourhand alone ---
 
     def submit_spec(self, name: str, spec: ChildSpec, *, is_abandoned: bool = False) -> Child:
-        """Submit a child by what a submission states."""
+        """Submit a child by what a submission states, beside those that are bounded in number."""
         path = self._bind(name)
         handler = str(spec.fields.get("handler"))
         call = ChildrenCall(total=1, handler=handler, is_abandoned=is_abandoned)
-        child: Child = self.carry_out_now(self._submit(path, call, lambda _: spec))
+        submission = self._submit(path, call, lambda _: spec, is_bounded=False)
+        child: Child = self.carry_out_now(submission)
         return child
 
     def submit_all(
@@ -205,6 +244,13 @@ class ChildCalls(RunCalls):
         """Call the journal of the run."""
         return self.carry_out_now(self._asking(call))
 
+    async def ask_async(self, call: Callable[[], Any]) -> Any:
+        """Call the journal of the run from an ``async`` handler."""
+        return await self.carry_out_async(self._asking(call))
+
+    def _race(self, path: str, functions: Sequence[Any]) -> Any:
+        raise NotImplementedError
+
     def wait_for_children(self) -> Suspended:
         """Return what to raise to wait for the end of any child."""
         return self._unwind(Suspension(WaitKind.CHILDREN))
@@ -215,22 +261,75 @@ class ChildCalls(RunCalls):
         yield Ask(lambda: None)
         return value
 
-    def _submit(self, path: str, call: ChildrenCall, spec_of: Callable[[int], ChildSpec]) -> Course:
+    def _submit(
+        self,
+        path: str,
+        call: ChildrenCall,
+        spec_of: Callable[[int], ChildSpec],
+        *,
+        is_bounded: bool = True,
+    ) -> Course:
         self._require_running()
-        yield Ask(lambda: self.run.next_children(path, call, spec_of))
+        yield Ask(lambda: self._next_children(path, call, spec_of, is_bounded=is_bounded))
         ids = yield Ask(lambda: self.run.child_ids(path))
 
-        def result() -> Any:
+        def result(timeout: Timeout) -> Any:
             self._require_own()
-            return self._carry_out(self._result_of(path))
+            longest = optional_span("timeout", timeout)
+            return self._carry_out(path, self._result_in_time(path, longest))
 
         return Child(ids[0], path, result)
 
     def _submit_and_wait(
-        self, path: str, call: ChildrenCall, spec_of: Callable[[int], ChildSpec]
+        self,
+        path: str,
+        call: ChildrenCall,
+        spec_of: Callable[[int], ChildSpec],
+        timeout: timedelta | None,
     ) -> Course:
         yield from self._submit(path, call, spec_of)
-        return (yield from self._result_of(path))
+        return (yield from self._result_in_time(path, timeout))
+
+    def _result_in_time(self, path: str, timeout: timedelta | None) -> Course:
+        return self._in_time(path, [path], timeout, self._result_of(path))
+
+    def _in_time(
+        self,
+        path: str,
+        paths: Sequence[str],
+        timeout: timedelta | None,
+        course: Course,
+        *,
+        mode: GatherMode = "settled",
+        submits: Course | None = None,
+    ) -> Course:
+        """Follow ``course`` if its children end in time; if they do not, cancel them and raise.
+
+        Either is recorded, so that a replay and another owner go the same way. An end with a
+        failure is recorded as one: after a redrive the run waits for it again.
+        """
+        if timeout is not None:
+            run, in_time = self.run, path + IN_TIME
+            end: Value | Failure | datetime | None = yield Ask(lambda: run.end_of_wait(in_time))
+            if end is None:
+                if submits is not None:
+                    yield from submits
+                joined = yield from self._joined(paths)
+                if not _are_decided(joined, mode):
+                    late = f"not ended within {timeout.total_seconds():g} s"
+                    error = _recorded(ChildTimeout(path, ChildTimeout.__name__, late))
+                    end = yield Ask(lambda: run.wait_until(in_time, timeout, Failure(error)))
+                    if isinstance(end, datetime):
+                        self._require_over(joined, paths, end)
+                else:
+                    has_failed = any(state.failed for state in joined)
+                    kept = Failure(_FAILED_IN_TIME) if has_failed else Value("null")
+                    end = yield Ask(lambda: run.end_wait(in_time, kept))
+            if isinstance(end, Failure) and end.error.type == ChildTimeout.__name__:
+                for one in paths:
+                    yield Ask(partial(run.cancel_children, one))
+                raise _as_recorded(end.error)
+        return (yield from course)
 
     def _result_of(self, path: str) -> Course:
         joined: JoinedCall = yield Ask(lambda: self.run.joined(path))
@@ -243,18 +342,18 @@ class ChildCalls(RunCalls):
 
     def _failure_of(self, path: str, index: int = 0) -> Course:
         failure: Failure = yield Ask(lambda: self.run.child_failure(path, index))
-        return ChildFailed(path, failure.error.type, failure.error.message)
+        return _child_failed(path, failure.error.type, failure.error.message)
 
     def _gather_all(self, path: str, paths: Sequence[str]) -> Course:
         recorded = yield Ask(lambda: self.run.end_of_wait(path))
         if isinstance(recorded, Failure):
-            raise _child_failed(recorded.error)
+            raise _as_recorded(recorded.error)
         joined = yield from self._joined(paths)
         failed = next((one for one, state in zip(paths, joined, strict=True) if state.failed), None)
         if failed is not None:
             error: ChildFailed = yield from self._failure_of(failed)
             end = yield Ask(lambda: self.run.end_wait(path, Failure(_recorded(error))))
-            raise _child_failed(end.error)
+            raise _as_recorded(end.error)
         self._require_over(joined, paths)
         results = []
         for one in paths:
@@ -273,7 +372,7 @@ class ChildCalls(RunCalls):
                 error: ChildFailed = yield from self._failure_of(paths[0])
                 end = yield Ask(lambda: self.run.end_wait(path, Failure(_recorded(error))))
         if isinstance(end, Failure):
-            raise _child_failed(end.error)
+            raise _as_recorded(end.error)
         chosen = int(end.text)
         for one in (*paths[:chosen], *paths[chosen + 1 :]):
             yield Ask(partial(self.run.cancel_children, one))
@@ -299,7 +398,7 @@ class ChildCalls(RunCalls):
         end: Value | Failure | None = yield Ask(lambda: self.run.end_of_wait(end_path))
         if end is None:
             joined: JoinedCall = yield from self._submit_all(path, call, specs)
-            if call.tolerate is not None and joined.failed > call.tolerate:
+            if call.most_failures is not None and joined.failed > call.most_failures:
                 first = next(joined.failed_indexes())
                 error: ChildFailed = yield from self._failure_of(path, first)
                 failure = Failure(_map_error(handler, joined, call, error))
@@ -339,11 +438,26 @@ class ChildCalls(RunCalls):
         """Submit children while the call has room; return how far it is."""
         while True:
             self._require_running()
-            joined: JoinedCall = yield Ask(lambda: self.run.next_children(path, call, specs))
+            joined: JoinedCall = yield Ask(lambda: self._next_children(path, call, specs))
             if not joined.has_room or is_decided(call, joined.succeeded, joined.failed):
                 return joined
             if self.remaining_seconds < min(SUBMIT_RESERVE_SECONDS, self.limit_seconds / 4):
                 raise self._unwind(NOW)
+
+    def _next_children(
+        self,
+        path: str,
+        call: ChildrenCall,
+        spec_of: Callable[[int], ChildSpec],
+        *,
+        is_bounded: bool = True,
+    ) -> JoinedCall:
+        if is_bounded and self.run.find_joined(path) is None:
+            require_few(path, self.run.children_total() + call.total)
+        try:
+            return self.run.next_children(path, call, spec_of)
+        except CannotStart as refused:
+            raise Deadlock(path, Deadlock.__name__, refused.detail) from None
 
     def _joined(self, paths: Sequence[str]) -> Course:
         states = []
@@ -351,11 +465,13 @@ class ChildCalls(RunCalls):
             states.append((yield Ask(partial(self.run.joined, one))))
         return states
 
-    def _require_over(self, joined: Sequence[JoinedCall], paths: Sequence[str]) -> None:
+    def _require_over(
+        self, joined: Sequence[JoinedCall], paths: Sequence[str], until: datetime | None = None
+    ) -> None:
         """Suspend unless all children of these calls have ended."""
         if not all(state.is_over for state in joined):
             name = paths[0] if len(paths) == 1 else ""
-            raise self._unwind(Suspension(WaitKind.CHILDREN, name))
+            raise self._unwind(Suspension(WaitKind.CHILDREN, name, until))
 
     def _read_now(self, path: str, indexes: range, left_out: frozenset[int]) -> list[str | None]:
         texts: list[str | None] = self._judged(
@@ -395,7 +511,10 @@ def child_spec(handler: str, payload: Any, options: Mapping[str, Any]) -> ChildS
         delay = given.pop("delay")
         given["delay_seconds"] = delay.total_seconds() if isinstance(delay, timedelta) else delay
     fields = {"handler": handler, "payload": payload, **given}
-    return ChildSpec(json.loads(result_text(fields, what="child")))
+    # One by one: the error names what is not JSON.
+    return ChildSpec(
+        {name: json.loads(result_text(value, what=name)) for name, value in fields.items()}
+    )
 
 
 def tolerated(tolerate: float | None, total: int) -> int | None:
@@ -419,14 +538,29 @@ def whole_number(name: str, value: int | None, most: int) -> int | None:
     return value
 
 
+def require_few(path: str, total: int) -> None:
+    """Raise `TooManyChildren` if a run would have so many children after its call ``path``."""
+    if total > MAX_CHILDREN:
+        raise TooManyChildren(
+            f"With {path}, the run would have {total:,} children in all; at most "
+            f"{MAX_CHILDREN:,} are allowed."
+        )
+
+
 def map_items(items: Iterable[Any]) -> list[Any]:
-    """Return the items of a map. Raises `InvalidCall` for too many, and for what has none."""
+    """Return the items of a map. Raises `TooManyChildren`, and `InvalidCall` for what has none."""
     if not isinstance(items, Iterable):
         raise InvalidCall(f"The items of a map must be a list or another iterable, not {items!r}.")
     listed = list(items)
-    if len(listed) > MAX_CHILDREN:
-        raise InvalidCall(f"A map has {len(listed):,} items; at most {MAX_CHILDREN:,} are allowed.")
+    require_few("this map", len(listed))
     return listed
+
+
+def _are_decided(joined: Sequence[JoinedCall], mode: GatherMode) -> bool:
+    enough = {"all": any(one.failed for one in joined), "any": any(one.succeeded for one in joined)}
+    return enough.get(mode, False) or all(
+        state.is_over or is_decided(state.call, state.succeeded, state.failed) for state in joined
+    )
 
 
 def _value_of(text: str | None) -> Any:
@@ -450,16 +584,22 @@ def _recorded(error: ChildFailed) -> ErrorInfo:
     return ErrorInfo(type=error.error_type, message=f"{error.path}: {error.error_message}")
 
 
-def _child_failed(error: ErrorInfo) -> ChildFailed:
+def _child_failed(path: str, error_type: str, message: str) -> ChildFailed:
+    kinds = {kind.__name__: kind for kind in (ChildTimeout, Deadlock)}
+    return kinds.get(error_type, ChildFailed)(path, error_type, message)
+
+
+def _as_recorded(error: ErrorInfo) -> ChildFailed:
     path, _, message = error.message.partition(": ")
-    return ChildFailed(path, error.type, message)
+    return _child_failed(path, error.type, message)
 
 
 def _map_error(
     handler: str, joined: JoinedCall, call: ChildrenCall, first: ChildFailed
 ) -> ErrorInfo:
+    required = "" if call.min_success is None else f": {call.min_success} must succeed"
     return ErrorInfo(
         type=MapFailed.__name__,
         message=f"{joined.failed} of {call.total} children of {handler} failed, and "
-        f"{call.tolerate} may. The first: {first.error_type}: {first.error_message}",
+        f"{call.most_failures} may{required}. The first: {first.error_type}: {first.error_message}",
     )

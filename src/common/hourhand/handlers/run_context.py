@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from hourhand.domain.durable.calls import (
     DEFAULT_STEP_SECONDS,
+    IN_PLACE,
     NOW,
     Failure,
     Place,
@@ -23,11 +25,11 @@ from hourhand.domain.durable.calls import (
     Value,
 )
 from hourhand.domain.durable.joins import MAX_CHILDREN, ChildrenCall
-from hourhand.domain.durable.names import name_problem
+from hourhand.domain.durable.names import MAX_NAME, name_problem
 from hourhand.domain.ids import content_hash
 from hourhand.domain.jobs.job import ErrorInfo
-from hourhand.domain.jobs.waiting import WaitKind
-from hourhand.handlers._context import JobContext
+from hourhand.domain.jobs.waiting import TakenStart, WaitKind
+from hourhand.handlers._context import MAX_STEPS, JobContext, seconds_to_wait
 from hourhand.handlers._errors import (
     CallbackFailed,
     InvalidCall,
@@ -39,6 +41,7 @@ from hourhand.handlers._errors import (
     StepFailed,
     StepInterrupted,
     StepTimeout,
+    message_of,
 )
 from hourhand.handlers._submission import handler_of_function
 from hourhand.handlers.run_arguments import (
@@ -46,18 +49,20 @@ from hourhand.handlers.run_arguments import (
     async_pairs,
     checked_aliases,
     checked_cursor,
+    checked_errors,
     checked_names,
+    checked_pair,
     checked_retry,
     checked_text,
-    message_of,
     optional_span,
     pairs_of,
     span,
 )
-from hourhand.handlers.run_calls import Ask, CallStep, Course, Sleep
+from hourhand.handlers.run_calls import Ask, CallStep, Course, Raised, Sleep
 from hourhand.handlers.run_child_calls import (
     ChildCalls,
     OnParentEnd,
+    Timeout,
     child_spec,
     is_abandoned,
     map_items,
@@ -66,6 +71,8 @@ from hourhand.handlers.run_child_calls import (
     whole_number,
 )
 from hourhand.handlers.run_function_map import MAX_THREADS, map_async, map_in_threads
+from hourhand.handlers.run_pending_call import PendingCall
+from hourhand.handlers.run_race import race
 from hourhand.handlers.run_state import (
     CURRENT_STEP,
     STEP_KEY,
@@ -78,11 +85,17 @@ from hourhand.ports.handler_runner import Finished
 _MISSING: Any = object()
 
 
+def _take_name(limit: str) -> str:
+    """Return the name of a take: not that of a step which is called like the service."""
+    return f"take-{limit}"[:MAX_NAME]
+
+
 @dataclass(frozen=True, slots=True)
 class Callback:
     """A callback that another system completes by its ``token``, at its ``url``."""
 
-    token: str
+    # A handler may log it.
+    token: str = field(repr=False)
     _result: Callable[[], Any]
     _api_url: str
 
@@ -139,6 +152,7 @@ class RunContext(ChildCalls):
         timeout: float | None = None,
         once: bool = False,
         compensate: Callable[[Any, str], Any] | None = None,
+        effect_unknown: type[BaseException] | Iterable[type[BaseException]] = (),
         aka: Sequence[str] = (),
         private: bool = False,
         lazy: bool = False,
@@ -148,7 +162,9 @@ class RunContext(ChildCalls):
 
         ``retry``: a `Retry`, or a list of `On` by the names of errors. ``timeout``: the seconds
         that it may take (default 60). ``once``: at most one call for each try. ``compensate``:
-        called with the result and the step's key if the run fails later. ``aka``: older names.
+        called with the result and the step's key if the run fails later. A step that raises counts
+        as without effect, but for errors in ``effect_unknown``: if it fails permanently after one
+        of these, ``compensate`` is called with ``None``. ``aka``: older names.
         ``private``: the result is shown nowhere. ``lazy``: the call returns a `LazyResult`, so that
         a replay reads the result only where it is needed. Raises `StepFailed`, `StepInterrupted`.
         """
@@ -156,6 +172,7 @@ class RunContext(ChildCalls):
         if compensate is not None:
             self.state.reversals.append((path, aliases, compensate))
         seconds = self._step_seconds(timeout)
+        unknown = checked_errors(effect_unknown, has_reversal=compensate is not None)
         options = StepOptions(
             retry=checked_retry(retry),
             timeout_seconds=seconds,
@@ -163,15 +180,16 @@ class RunContext(ChildCalls):
             is_compensated=compensate is not None,
             is_private=private,
             is_lazy=lazy,
+            effect_unknown=(StepTimeout, *unknown),
         )
         call = (function, args, kwargs)
-        return self._carry_out(self._step(path, aliases, options, call))
+        return self._carry_out(path, self._step(path, aliases, options, call))
 
     def step_at(self, path: str, function: Callable[..., Any], /, *args: Any) -> Any:
         """Call a function as a step of this very path. For the handlers of Hourhand alone."""
         self._require_own()
         options = StepOptions(timeout_seconds=self._step_seconds(None))
-        return self._carry_out(self._step(path, (), options, (function, args, {})))
+        return self._carry_out(path, self._step(path, (), options, (function, args, {})))
 
     def _step(
         self,
@@ -195,15 +213,13 @@ class RunContext(ChildCalls):
             self.state.step = RunningStep(
                 begun, options, self.monotonic() + options.timeout_seconds
             )
-            try:
-                if self.state.before_call is not None:
-                    self.state.before_call(path)
-                value = yield self._call(call, begun, options)
-                text = checked_text(value)
-            except Exception as error:  # noqa: BLE001 - whatever it raised is the step's failure
-                answer = yield Ask(self._failing(begun, options, error))
+            ended: str | Raised = yield self._call(call, begun, options)
+            if isinstance(ended, str):
+                answer = yield Ask(self._ending(begun, options, ended))
             else:
-                answer = yield Ask(self._ending(begun, options, text))
+                answer = yield Ask(
+                    self._failing(begun, options, ended.error, is_unknown=ended.is_unknown)
+                )
         return self._step_result(path, answer, is_lazy=options.is_lazy)
 
     def _starting(self, attempt: Try, options: StepOptions) -> Callable[[], Any]:
@@ -213,7 +229,13 @@ class RunContext(ChildCalls):
         return lambda: self.run.end_step(attempt, options, text)
 
     def _failing(
-        self, attempt: Try, options: StepOptions, error: Exception, *, in_place: bool = True
+        self,
+        attempt: Try,
+        options: StepOptions,
+        error: BaseException,
+        *,
+        in_place: bool = True,
+        is_unknown: bool = False,
     ) -> Callable[[], Any]:
         info = ErrorInfo(
             type=type(error).__name__,
@@ -228,7 +250,9 @@ class RunContext(ChildCalls):
             policy=options.policy_for(error),
             delay=None if wish is None else wish.wait,
             counts=not isinstance(error, Snooze),
-            fits=in_place and self._fits(options),
+            # A step that asks for a later try holds no worker, however short the time is.
+            fits=in_place and not isinstance(error, Snooze) and self._fits(options),
+            is_unknown=is_unknown or options.leaves_unknown(error),
         )
 
     def _call(
@@ -240,6 +264,7 @@ class RunContext(ChildCalls):
         function, args, kwargs = call
         key = attempt.key
         return CallStep(
+            attempt.path,
             function,
             tuple(key if arg is STEP_KEY else arg for arg in args),
             {name: key if arg is STEP_KEY else arg for name, arg in kwargs.items()},
@@ -255,7 +280,7 @@ class RunContext(ChildCalls):
 
             def get() -> Any:
                 self._require_own()
-                return self._carry_out(self._lazy_result(path, found))
+                return self._carry_out(path, self._lazy_result(path, found))
 
             return LazyResult(get)
         if isinstance(answer, Value):
@@ -290,6 +315,7 @@ class RunContext(ChildCalls):
         tolerate: float | None = 0,
         min_success: int | None = None,
         on_parent_end: OnParentEnd = "cancel",
+        timeout: Timeout = None,
         **options: Any,
     ) -> Any:
         """Run a child job for each item, or a plain function as a step, and return the results.
@@ -297,18 +323,22 @@ class RunContext(ChildCalls):
         ``handler``: a name or a function with ``@job``, whose children get the items as payloads;
         or any other function, which is called with each item in this process, by up to 16 threads.
         ``concurrency``: how many run at a time. ``tolerate``: how many may fail, or which share of
-        them as a float; ``None``: all. ``min_success``: return once so many succeeded. The children
-        that are not needed then are cancelled. Returns `MapResults`; above 1,000 items a sequence
-        that reads its results where they are asked for. Raises `MapFailed`, and `StepFailed`.
+        them as a float; ``None``: all. ``min_success``: return once so many succeeded; `MapFailed`
+        as soon as they cannot. ``timeout``: how long to wait; then `ChildTimeout` is raised. The
+        children that are not needed then are cancelled. Returns
+        `MapResults`; above 1,000 items a sequence that reads its results where they are asked for.
+        Raises `MapFailed`, and `StepFailed`.
         """
         path, listed = self._bind(name), map_items(items)
-        most = tolerated(tolerate, len(listed))
+        most, longest = tolerated(tolerate, len(listed)), optional_span("timeout", timeout)
         if callable(handler) and handler_of_function(handler) is None:
-            if min_success is not None or options:
+            if min_success is not None or longest is not None or options:
                 raise InvalidCall("A map over a function takes concurrency and tolerate alone.")
             threads = whole_number("concurrency", concurrency, MAX_THREADS) or MAX_THREADS
-            run = map_async if self.state.is_async else map_in_threads
-            return run(self, path, handler, listed, threads, most)
+            given = self, path, handler, listed, threads, most
+            if self.state.is_async:
+                return PendingCall(lambda: map_async(*given), path, self.state)
+            return map_in_threads(*given)
         named = required_name(handler)
         call = ChildrenCall(
             total=len(listed),
@@ -317,11 +347,17 @@ class RunContext(ChildCalls):
             is_abandoned=is_abandoned(on_parent_end),
             window=whole_number("concurrency", concurrency, MAX_CHILDREN),
             tolerate=most,
-            min_success=whole_number("min_success", min_success, max(len(listed), 1)),
+            min_success=whole_number("min_success", min_success, MAX_CHILDREN),
         )
         return self._map_children(
-            path, named, lambda index: child_spec(named, listed[index], options), call
+            path, named, lambda index: child_spec(named, listed[index], options), call, longest
         )
+
+    def _race(self, path: str, functions: Sequence[Any]) -> Any:
+        entered = race(self, path, functions)
+        if self.state.is_async:
+            return PendingCall(entered.run_async, path, self.state)
+        return entered.run()
 
     def item_step(self, path: str, function: Callable[..., Any], item: Any) -> Course:
         """Return the step of one item of a map over a function."""
@@ -330,22 +366,25 @@ class RunContext(ChildCalls):
 
     def before_end(self) -> None:
         """Suspend a run that returned while attached children live: it ends after them."""
-        if self.state.unwinding is None and self.run.live_children():
-            raise self._unwind(Suspension(WaitKind.CHILDREN))
+        if self.state.unwinding is None:
+            self.state.require_awaited()
+            self.refuse_calls()
+            if self.run.live_children():
+                raise self._unwind(Suspension(WaitKind.CHILDREN))
 
     # --- waits ---
 
     def sleep(self, name: str, seconds: float | timedelta) -> Any:
         """Sleep; for more than 5 s the run suspends and holds no worker."""
         length = span("seconds", seconds)
-        return self._carry_out(self._sleep(self._bind(name), length))
+        return self._carry_out(path := self._bind(name), self._sleep(path, length))
 
     def sleep_until(self, name: str, instant: datetime) -> Any:
         """Sleep until an aware datetime."""
         given: object = instant
         if not isinstance(given, datetime) or given.tzinfo is None:
             raise InvalidCall(f"The time must be an aware datetime, not {instant!r}.")
-        return self._carry_out(self._sleep(self._bind(name), instant))
+        return self._carry_out(path := self._bind(name), self._sleep(path, instant))
 
     def _sleep(self, path: str, until: datetime | timedelta) -> Course:
         answer = yield Ask(lambda: self.run.sleep(path, until))
@@ -361,9 +400,8 @@ class RunContext(ChildCalls):
 
         ``timeout``: how long to wait; then ``default`` is returned, or `SignalTimeout` raised.
         """
-        return self._carry_out(
-            self._wait_for(self._bind(signal), signal, optional_span("timeout", timeout), default)
-        )
+        path, longest = self._bind(signal), optional_span("timeout", timeout)
+        return self._carry_out(path, self._wait_for(path, signal, longest, default))
 
     def _wait_for(self, path: str, signal: str, timeout: timedelta | None, default: Any) -> Course:
         has_default = default is not _MISSING
@@ -392,7 +430,7 @@ class RunContext(ChildCalls):
         spans = optional_span("timeout", timeout), optional_span("heartbeat", heartbeat)
         if spans[1] == timedelta(0):
             raise InvalidCall("heartbeat must be above 0 s.")
-        return self._carry_out(self._callback(path, *spans))
+        return self._carry_out(path, self._callback(path, *spans))
 
     def _callback(
         self, path: str, timeout: timedelta | None, heartbeat: timedelta | None
@@ -401,7 +439,7 @@ class RunContext(ChildCalls):
 
         def result() -> Any:
             self._require_own()
-            return self._carry_out(self._callback_result(path))
+            return self._carry_out(path, self._callback_result(path))
 
         return Callback(token, result, self.run.api_url)
 
@@ -413,12 +451,46 @@ class RunContext(ChildCalls):
             return json.loads(answer.text)
         raise CallbackFailed(path, answer.error.type, answer.error.message)
 
+    # --- starts of rate limits ---
+
+    def take(self, name: str, cost: float, max_wait: float | None) -> None:
+        """Take a start of a rate limit, and record it; see `RateLimit.take`."""
+        self.carry_out_now(self._take(self._bind(_take_name(name)), name, cost, max_wait))
+
+    def take_async(self, name: str, cost: float, max_wait: float | None) -> Any:
+        """Take a start of a rate limit without blocking the event loop."""
+        path = self._bind(_take_name(name))
+        return self._carry_out(path, self._take(path, name, cost, max_wait))
+
+    def _take(self, path: str, name: str, cost: float, max_wait: float | None) -> Course:
+        in_place = IN_PLACE.total_seconds()
+        longest = min(in_place if max_wait is None else max_wait, self._longest_wait(None))
+        ends_at = self.monotonic() + longest
+        for _ in range(MAX_STEPS):
+            left = timedelta(seconds=max(0.0, ends_at - self.monotonic()))
+            taken = yield Ask(partial(self._take_start, path, name, cost, left))
+            if isinstance(taken, Suspension):
+                raise self._unwind(taken)
+            wait = seconds_to_wait(name, taken)
+            if wait > 0:
+                yield Sleep(wait)
+            if taken.is_start:
+                return
+        raise self._unwind(NOW)
+
+    def _take_start(
+        self, path: str, name: str, cost: float, longest: timedelta
+    ) -> TakenStart | Suspension:
+        assert self.take_start is not None, "a run that takes starts has a worker"
+        take = partial(self.take_start, name, cost, longest)
+        return self.run.take_start(path, name, longest, take)
+
     # --- what is recorded otherwise ---
 
     def now(self) -> Any:
         """Return the time, as it was at the first call."""
         path = self._bind("now")
-        return self._carry_out(self._asking(lambda: self.run.now(path)))
+        return self._carry_out(path, self._asking(lambda: self.run.now(path)))
 
     def uuid(self, name: str) -> uuid.UUID:
         """Return an id that every replay gets again, and no other run; it costs no record."""
@@ -434,7 +506,7 @@ class RunContext(ChildCalls):
         if problem is not None:
             raise InvalidCall(f"The name of a change {problem}.")
         path = self.branch_path + change
-        return self._carry_out(self._asking(lambda: self.run.version(path)))
+        return self._carry_out(path, self._asking(lambda: self.run.version(path)))
 
     def iterate(
         self,
@@ -466,7 +538,7 @@ class RunContext(ChildCalls):
         if place.is_done:
             return
         seen, cursor = 0, json.loads(place.cursor_text)
-        for row, behind in source(cursor):
+        for row, behind in map(checked_pair, source(cursor)):
             if seen and seen % every == 0:
                 # Here, so that the last of the rows is not followed by an invocation of its own.
                 self.carry_out_now(self._save_place(path, cursor, before))
@@ -515,7 +587,7 @@ class RunContext(ChildCalls):
         """
         self._require_own()
         text = checked_text(payload, what="payload")
-        return self._carry_out(self._restart(text))
+        return self._carry_out("the run", self._restart(text))
 
     def _restart(self, text: str) -> Course:
         if self.run.live_children():
@@ -533,13 +605,12 @@ class RunContext(ChildCalls):
         """Return a context whose paths begin with ``branch_path``."""
         inherited = {
             slot: getattr(self, slot)
-            for slot in JobContext.__dataclass_fields__
-            if slot != "last_progress"
+            for slot, one in JobContext.__dataclass_fields__.items()
+            if one.init
         }
         return RunContext(
             **inherited,
             run=self.run,
-            limit_seconds=self.limit_seconds,
             state=self.state,
             branch_path=branch_path,
             _parent=self,

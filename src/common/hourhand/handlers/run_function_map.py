@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
 from hourhand.handlers._errors import MapFailed, StepFailed, Suspended
@@ -42,7 +43,9 @@ def map_in_threads(
             return end
 
     with ThreadPoolExecutor(threads) as pool:
-        ended = list(pool.map(step, range(len(items))))
+        # Each in a context of its own: one is not entered twice at a time.
+        begun = [pool.submit(copy_context().run, step, index) for index in range(len(items))]
+        ended = [one.result() for one in begun]
     return _results(context, path, ended, tolerate)
 
 

@@ -7,12 +7,13 @@ import threading
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from hourhand.domain.durable.calls import RunEnds, RunLost, StepOptions, Suspension, Try, together
-from hourhand.domain.errors import Unavailable, WrittenByNewer
+from hourhand.domain.errors import QuotaExceeded, Unavailable, WrittenByNewer
 from hourhand.domain.jobs.job import ErrorInfo
-from hourhand.handlers._errors import NoStepKey, Suspended
+from hourhand.handlers._errors import NoStepKey, NotAwaited, Suspended, holds_suspension
 
 T = TypeVar("T")
 
@@ -53,9 +54,18 @@ class Restart:
     payload_text: str
 
 
+LOOK_AGAIN = timedelta(seconds=5)
+"""When a run is tried again whose records another worker changed, or could not be written."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Another worker has the run, or it ended; or its journal does not answer."""
+    """Another worker has the run, or it ended; or its journal does not answer.
+
+    ``retry_after``: when the run is tried again; later if a quota keeps its children out.
+    """
+
+    retry_after: timedelta = LOOK_AGAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,26 +100,34 @@ class RunState:
     neither ended nor wait for the others to end. ``reversals``: what the steps registered by
     ``compensate``, in the order of the calls. ``step``: the one that a sync handler runs; of
     several branches the one that began last. ``before_call``: of a test, called with the path of a
-    step before its function; what it raises fails the step.
+    step before its function; what it raises fails the step. ``passes``: of a test, what is no
+    failure of the code that raised it: the death of a process, and an interruption from the
+    keyboard. ``is_over``: the handler has ended, and nothing more is recorded. ``main``: the task
+    of an async handler. ``not_awaited``: calls of it, by their ids.
     """
 
     is_async: bool = False
-    unwindings: list[Unwinding] = field(default_factory=list)
+    unwindings: list[tuple[Unwinding, Any]] = field(default_factory=list)
     reversals: list[Reversal] = field(default_factory=list)
     lock: threading.RLock = field(default_factory=threading.RLock)
     step: RunningStep | None = None
     before_call: Callable[[str], None] | None = None
+    passes: tuple[type[BaseException], ...] = ()
+    is_over: bool = False
     active: int = 0
     idle: asyncio.Event | None = None
+    main: asyncio.Task[Any] | None = None
+    not_awaited: dict[int, object] = field(default_factory=dict)
 
     @property
     def unwinding(self) -> Unwinding | None:
         """Return why the handler was unwound; of several branches, what goes first."""
+        noted = [why for why, _ in self.unwindings]
         for kind in _FIRST:
-            for one in self.unwindings:
+            for one in noted:
                 if isinstance(one, kind):
                     return one
-        waits: Sequence[Suspension] = [u for u in self.unwindings if isinstance(u, Suspension)]
+        waits: Sequence[Suspension] = [u for u in noted if isinstance(u, Suspension)]
         return together(waits) if waits else None
 
     def ask(self, call: Callable[[], T]) -> T | ErrorInfo | Lost:
@@ -120,15 +138,40 @@ class RunState:
         """
         with self.lock:
             try:
-                return call()
+                return Lost() if self.is_over else call()
             except RunEnds as ends:
                 return ends.error
+            except QuotaExceeded as over:
+                return Lost(timedelta(seconds=over.retry_after_seconds))
             except (RunLost, Unavailable, WrittenByNewer):
                 return Lost()
 
-    def unwind(self, why: Unwinding) -> Suspended:
-        """Note why the handler is unwound; return what to raise."""
-        self.unwindings.append(why)
+    def failure(self, error: BaseException) -> BaseException:
+        """Return what user code raised; raise it again if it ends the invocation instead."""
+        if holds_suspension(error) or isinstance(error, self.passes):
+            raise error
+        return error
+
+    def require_awaited(self) -> None:
+        """Refuse the end of a handler that did not await each of its calls."""
+        for call in self.not_awaited.values():
+            raise NotAwaited(
+                f"The handler returned, and did not await {call} to its end. Write await before it."
+            )
+
+    def drop_lost(self) -> None:
+        """Forget what branches wait for that lost a race since."""
+        with self.lock:
+            self.unwindings[:] = [
+                (why, by)
+                for why, by in self.unwindings
+                if not (isinstance(why, Suspension) and by is not None and by.is_lost)
+            ]
+
+    def unwind(self, why: Unwinding, by: Any = None) -> Suspended:
+        """Note why the handler is unwound, ``by`` which context; return what to raise."""
+        with self.lock:
+            self.unwindings.append((why, by))
         return Suspended(_told(why))
 
 

@@ -54,9 +54,11 @@ def function_environment(
 ) -> dict[str, str]:
     """Return the environment of the functions' processes.
 
-    ``path`` is put before the user's ``PYTHONPATH``.
+    ``path`` is put before the user's ``PYTHONPATH``. A handler's own client calls the API of this
+    cloud, whatever the user's shell names.
     """
-    environment = {**cloud, **settings_environment(settings)}
+    own_api = {"HOURHAND_ENDPOINT": settings.api_url}
+    environment = {**cloud, **settings_environment(settings), **own_api}
     if path is not None:
         given = [environment["PYTHONPATH"]] if environment.get("PYTHONPATH") else []
         environment["PYTHONPATH"] = os.pathsep.join([path, *given])

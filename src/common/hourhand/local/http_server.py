@@ -18,6 +18,7 @@ from http import HTTPStatus
 from typing import Any
 
 from hourhand.console.pages import About, Pages
+from hourhand.domain.durable.tokens import hide_token
 from hourhand.local.entry_points import Handler, LocalContext
 from hourhand.local.events import ApiAnswered, Listener
 from hourhand.local.lambda_events import answer_body, gateway_event
@@ -92,7 +93,7 @@ class ApiFunction:
         self._tell(
             ApiAnswered(
                 method=request["method"],
-                path=event["rawPath"],
+                path=hide_token(event["rawPath"]),
                 status=answer["statusCode"],
                 # Large answers travel in base64, as they do through API Gateway.
                 body=answer_body(dict(answer)).decode(),

@@ -11,7 +11,14 @@ import functools
 import os
 import threading
 from collections.abc import Mapping
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import (
+    Client,
+    Connection,
+    Listener,
+    answer_challenge,
+    deliver_challenge,
+)
 from typing import Any
 
 from hourhand.domain.errors import Unavailable
@@ -22,10 +29,10 @@ class PortServer:
 
     def __init__(self, ports: Mapping[str, object], key: bytes) -> None:
         """Listen at an address of the system's choice."""
-        self._ports = ports
+        self._ports, self._key = ports, key
         self._is_closed = False
         # The backlog: every thread of every process may connect at the same moment.
-        self._listener = Listener(authkey=key, backlog=64)
+        self._listener = Listener(backlog=64)
         self._thread = threading.Thread(target=self._accept, name="ports", daemon=True)
         self._thread.start()
 
@@ -45,7 +52,7 @@ class PortServer:
 
     def _accept(self) -> None:
         while not self._is_closed:
-            # A caller that died, or that has no key, is no reason to end.
+            # A caller that died before it was accepted is no reason to end.
             with contextlib.suppress(Exception):
                 connection = self._listener.accept()
                 threading.Thread(
@@ -54,6 +61,12 @@ class PortServer:
 
     def _serve(self, connection: Connection) -> None:
         with connection:
+            # In the caller's own thread: one that stops here must not keep the others out.
+            try:
+                deliver_challenge(connection, self._key)
+                answer_challenge(connection, self._key)
+            except (AuthenticationError, EOFError, OSError):
+                return
             while True:
                 try:
                     port, method, arguments, named = connection.recv()

@@ -177,6 +177,16 @@ class MemoryScheduleStore:
         with self._lock:
             return self._backfills.get((schedule_id, backfill_id))
 
+    def list_backfills(
+        self, schedule_id: str, *, before: str | None, limit: int
+    ) -> tuple[Backfill, ...]:
+        """Read backfills, the highest id first; those before an id alone."""
+        require_limit(limit)
+        with self._lock:
+            ids = sorted((i for of, i in self._backfills if of == schedule_id), reverse=True)
+            found = [i for i in ids if before is None or i < before][:limit]
+            return tuple(self._backfills[schedule_id, i] for i in found)
+
     def write_backfill(self, backfill: Backfill, *, previous: int | None) -> bool:
         """Store it if the record has the sequence ``previous``; whether it stands as written."""
         require_storable_record("backfill", backfill)

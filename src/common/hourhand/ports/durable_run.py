@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 from hourhand.domain.durable.calls import (
     Failure,
@@ -21,6 +21,7 @@ from hourhand.domain.durable.joins import ChildrenCall, JoinedCall
 from hourhand.domain.jobs.job import ErrorInfo, Job
 from hourhand.domain.jobs.parents import ChildSpec
 from hourhand.domain.jobs.retry import RetryPolicy
+from hourhand.domain.jobs.waiting import Reserved, TakenStart
 
 
 class DurableRun(Protocol):
@@ -75,16 +76,26 @@ class DurableRun(Protocol):
         delay: timedelta | None,
         counts: bool,
         fits: bool,
+        is_unknown: bool = False,
     ) -> Try | Suspension | Failure | Value:
         """Decide what follows a failed try, and record it where it must be.
 
         ``delay``: instead of that of the policy. ``counts``: whether the try is counted.
+        ``is_unknown``: whether it may have had its effect.
         """
 
     def sleep(self, path: str, until: datetime | timedelta) -> timedelta | Suspension:
         """Return how long to sleep in place, 0 if the time is over, or that the run suspends.
 
         ``until``: a timedelta counts from the first call.
+        """
+
+    def take_start(
+        self, path: str, limit: str, longest: timedelta, take: Callable[[Reserved], TakenStart]
+    ) -> TakenStart | Suspension:
+        """Take a start of a rate limit; or return that the run suspends, if ``longest`` is over.
+
+        ``take``: takes one with the start that an earlier invocation reserved, or reserves one.
         """
 
     def wait_for_signal(
@@ -102,6 +113,9 @@ class DurableRun(Protocol):
 
     def now(self, path: str) -> datetime:
         """Return the time that was recorded at the first call."""
+
+    def replaying(self, call: Callable[[], Any]) -> Any:
+        """Make a call of this run that may write nothing: it raises `RunLost` instead."""
 
     def open_branch(self, path: str) -> None:
         """Note that the handler came to a branch."""
@@ -163,8 +177,19 @@ class DurableRun(Protocol):
     def end_wait(self, path: str, end: Value | Failure) -> Value | Failure:
         """Record how a wait for several children ended; return what is recorded."""
 
+    def wait_until(
+        self, path: str, timeout: timedelta, late: Failure
+    ) -> Value | Failure | datetime:
+        """Return until when a wait for children lasts, or how it ended: as ``late`` at that time.
+
+        ``timeout`` counts from the first call in a round.
+        """
+
     def cancel_children(self, path: str) -> None:
         """Cancel the children of a call that have not ended."""
+
+    def children_total(self) -> int:
+        """Return how many children the calls of the run ask for, ended ones included."""
 
     def live_children(self) -> int:
         """Return how many attached children of the run have not ended."""
@@ -176,18 +201,23 @@ class DurableRun(Protocol):
         """Open the run that a compensation reverses; ``None``: there is nothing to reverse."""
 
 
+Effect = tuple[str, str, str | None]
+"""What a step may have done under one key: the path of its reversal, the key, and the result as
+JSON; ``None``: the result is not known."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReversedRun:
     """A run that ended, for its compensation.
 
-    ``run`` replays its journal and writes nothing. ``outcomes``: of each step that may have to be
-    reversed, by its path, the key and the result; ``None``: the outcome is not known.
+    ``run`` replays its journal and writes nothing. ``effects``: of each step that may have to be
+    reversed, by its path, the newest first.
     """
 
     job: Job
     payload_text: str
     run: DurableRun
-    outcomes: Mapping[str, tuple[str, str | None]]
+    effects: Mapping[str, tuple[Effect, ...]]
 
 
 class OpenedRun(DurableRun, Protocol):

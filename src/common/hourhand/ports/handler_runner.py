@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias
 
 from hourhand.domain.durable.calls import Suspension
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome, Progress
+from hourhand.domain.jobs.waiting import Reserved, TakenStart
 from hourhand.ports.durable_run import DurableRun
 
 
@@ -39,21 +40,10 @@ class Finished:
     payload_text: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TakenStart:
-    """What a handler got that takes a start of a rate limit while it runs.
-
-    ``is_start``: it may go on after ``wait``. Else it asks again then: in this attempt, or in the
-    next one, for which its reservation is kept. ``wait`` is ``None`` if no start is left.
-    """
-
-    is_start: bool
-    wait: timedelta | None
-
-
-TakeStart: TypeAlias = Callable[[str, float, timedelta], TakenStart]
+TakeStart: TypeAlias = Callable[[str, float, timedelta, Reserved | None], TakenStart]
 """Takes a start of the shared rate limit of this name, at this cost; or reserves one, if it is
-further away than the given time. May raise `InvalidLimit` and `Unavailable`."""
+further away than the given time. A reservation that it uses leaves the last argument, and a new one
+is added; ``None``: those of the job. May raise `InvalidLimit` and `Unavailable`."""
 
 
 class Pulse(Protocol):
@@ -76,7 +66,9 @@ class Pulse(Protocol):
     def open_run(self) -> DurableRun | Finished:
         """Open the journal of a durable run; return how the attempt ends if it cannot go on."""
 
-    def take_start(self, name: str, cost: float, longest: timedelta) -> TakenStart:
+    def take_start(
+        self, name: str, cost: float, longest: timedelta, reserved: Reserved | None = None
+    ) -> TakenStart:
         """Take a start of a rate limit for the handler; see `TakeStart`. One call at a time."""
 
     def keep_cursor(self, text: str) -> None:

@@ -17,9 +17,13 @@ from hourhand.ports import Found
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The conditional write was applied (now, or earlier by this very caller)."""
+    """The conditional write was applied (now, or earlier by this very caller).
+
+    ``idle_seconds``: how long its answer was there before the call returned, with others.
+    """
 
     job: Job
+    idle_seconds: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,8 @@ class JobStore(Protocol):
     def put_many(self, jobs: Sequence[Job]) -> list[WriteResult | HourhandError]:
         """Write new jobs as `put` does, each judged alone; results in the order of ``jobs``.
 
-        One that could not be written has the error for its result: the others were.
+        One that could not be written has the error for its result: the others were. It is `PutOff`
+        if it can be put again at once.
         """
 
     def transition(self, move: Transition) -> WriteResult:

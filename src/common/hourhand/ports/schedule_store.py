@@ -143,6 +143,11 @@ class ScheduleStore(Protocol):
     def get_backfill(self, schedule_id: str, backfill_id: str) -> Backfill | None:
         """Read a backfill, strongly consistent."""
 
+    def list_backfills(
+        self, schedule_id: str, *, before: str | None, limit: int
+    ) -> tuple[Backfill, ...]:
+        """Read backfills, the highest id first, strongly consistent; those before an id alone."""
+
     def write_backfill(self, backfill: Backfill, *, previous: int | None) -> bool:
         """Store it if the record has the sequence ``previous``; whether it stands as written."""
 

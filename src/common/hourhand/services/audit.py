@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from hourhand.domain.callers import identity_of
 from hourhand.domain.errors import FieldError, InvalidInput, NotFound, Unavailable
 from hourhand.domain.ids import OWN_ID
 from hourhand.domain.jobs.history import is_requested, reason_told
 from hourhand.domain.jobs.job import Job
-from hourhand.domain.jobs.pauses import events_of_handler
+from hourhand.domain.jobs.pauses import QUOTAS, events_of_handler
+from hourhand.domain.jobs.searches import AuditSearch
 from hourhand.domain.schedules.schedule import Schedule, ScheduleEvent
 from hourhand.domain.times import floor_ms, from_ms, to_ms
 from hourhand.ports.clock import Clock
@@ -25,9 +25,6 @@ from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.services.callers import Callers
 from hourhand.services.cursors import seal, unseal
 from hourhand.services.jobs.listing import BEGINNING, CLOCKS_APART, LISTING_CHUNK
-
-if TYPE_CHECKING:
-    from hourhand.api.requests import AuditRequest
 
 MAX_READS = 20
 """Pages of a listing that one call reads: 2,000 jobs, or as many schedules."""
@@ -119,7 +116,7 @@ class AuditService:
     callers: Callers
     clock: Clock
 
-    def search(self, request: AuditRequest) -> AuditPage:
+    def search(self, request: AuditSearch) -> AuditPage:
         """Return a page of what callers did, newest first within it; see `AuditPage`.
 
         Raises `NotFound` for a job or schedule that is not kept, `InvalidInput` for a cursor of
@@ -244,13 +241,13 @@ class AuditService:
         """Read what was done with the handlers after a place, by name; a tenant sees none of it."""
         if wanted.request.tenant is not None:
             return None
-        for info in self.handlers.all():
-            if info.name <= place.name:
+        for name in (QUOTAS, *(info.name for info in self.handlers.all())):
+            if name <= place.name:
                 continue
             if found.room <= 0:
                 return place
-            self._read_handler(wanted, info.name, found)
-            place = _Place(_HANDLERS, info.name)
+            self._read_handler(wanted, name, found)
+            place = _Place(_HANDLERS, name)
             if self.clock.monotonic() >= deadline:
                 return place
         return None
@@ -328,7 +325,7 @@ class AuditService:
 class _Wanted:
     """Which events a search is for. ``keys``: those of the caller; ``None``: of any caller."""
 
-    request: AuditRequest
+    request: AuditSearch
     keys: frozenset[str] | None
 
     def of_job(self, job: Job | None) -> list[AuditRecord]:
@@ -367,7 +364,7 @@ class _Wanted:
 
     def of_handler(self, handler: str, event: ScheduleEvent) -> list[AuditRecord]:
         """Return what a caller did with a handler, if it is searched for."""
-        return self._of(event, schedule_id=None, handler=handler)
+        return self._of(event, schedule_id=None, handler=None if handler == QUOTAS else handler)
 
     def _of(
         self, event: ScheduleEvent, *, schedule_id: str | None, handler: str | None
@@ -396,12 +393,12 @@ def _after(position: ListingPosition | None) -> _Place:
     return _Place(_JOBS, position.tie, position.created_ms)
 
 
-def _write_place(place: _Place, request: AuditRequest) -> str:
+def _write_place(place: _Place, request: AuditSearch) -> str:
     parts = (place.phase, place.name, place.ms, place.sequence)
     return seal(parts, request.fingerprint)
 
 
-def _read_place(request: AuditRequest) -> _Place | None:
+def _read_place(request: AuditSearch) -> _Place | None:
     if request.cursor is None:
         return None
     phase, name, ms, sequence = unseal(request.cursor, request.fingerprint, (str, str, int, int))

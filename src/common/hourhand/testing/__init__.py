@@ -9,19 +9,6 @@ AWS.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hourhand.testing.factories import (
-    ACTOR,
-    make_content,
-    make_delivery,
-    make_entry,
-    make_event,
-    make_job,
-    make_message,
-    make_outgoing,
-    make_record,
-)
-from hourhand.testing.faults import READS, Call, Crash, Faults, When
-
 if TYPE_CHECKING:
     from hourhand.testing.contexts import make_context
     from hourhand.testing.fake_hourhand import FakeHourhand
@@ -30,26 +17,13 @@ if TYPE_CHECKING:
     from hourhand.testing.replays import Replay, ReplayMismatch, replay
 
 __all__ = [
-    "ACTOR",
-    "READS",
-    "Call",
     "Crash",
     "FakeHourhand",
-    "Faults",
     "GoesRound",
     "Replay",
     "ReplayMismatch",
     "Run",
-    "When",
-    "make_content",
     "make_context",
-    "make_delivery",
-    "make_entry",
-    "make_event",
-    "make_job",
-    "make_message",
-    "make_outgoing",
-    "make_record",
     "replay",
 ]
 
@@ -63,6 +37,10 @@ _LATER = {
     "make_context": "hourhand.testing.contexts",
     "replay": "hourhand.testing.replays",
 }
+
+
+class Crash(BaseException):
+    """The process died here. Not an `Exception`: no code of a dead process may catch it."""
 
 
 def __getattr__(name: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import logging
+import sys
 from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -28,6 +29,7 @@ from hourhand.job_logger import fields_of
 from hourhand.memory.job_logs import MemoryJobLogs
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.testing import Crash
 from hourhand.testing.live_handlers import LiveHandlers
 from hourhand.testing.virtual_stop import VirtualStop
 from hourhand.worker import (
@@ -98,6 +100,7 @@ class InlineRunner:
             opened = run_context(context, handler, pulse)
             if isinstance(opened, Finished):
                 return opened
+            opened.state.passes = _passes()
             opened.state.before_call = partial(self._handlers.before_step, job.handler)
             context = opened
         stop.context = context
@@ -134,13 +137,20 @@ class InlineRunner:
                 value = _wait_for(value)
             context.before_end()
             return Returned(result_text(value)), None
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it raised is its failure
+        except _passes():
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever it raised is its failure
+            if is_suspension(error):
+                return Returned("null", was_unwound=True), None
             wish = error if isinstance(error, (RetryLater, Snooze)) else None
             return Raised(error_info(error), wish), error
-        except BaseException as error:
-            if not is_suspension(error):
-                raise
-            return Returned("null", was_unwound=True), None
+
+
+def _passes() -> tuple[type[BaseException], ...]:
+    """Return what leaves a test's call of a handler: what ends the test, or the process."""
+    pytest = sys.modules.get("pytest")
+    verdicts = () if pytest is None else (pytest.fail.Exception, pytest.skip.Exception)
+    return (KeyboardInterrupt, Crash, *verdicts)
 
 
 class _KeepingLogger(logging.Logger):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hourhand.domain.durable.built_in import BUILT_IN
 from hourhand.handlers import Handler, Registry
 from hourhand.ports.handler_directory import HandlerInfo
 
@@ -48,8 +49,10 @@ class LiveHandlers:
 
     def before_step(self, handler: str, path: str) -> None:
         """Raise the error of the first fault of this step that is not used up."""
+        # The reversal of a step has its path.
+        meant = {handler} if handler in BUILT_IN else {None, handler}
         for wanted, fault in self._step_faults:
-            if wanted in {None, handler} and fault.step == path and fault.times != 0:
+            if wanted in meant and fault.step == path and fault.times != 0:
                 fault.times -= 1
                 raise fault.error
 

@@ -119,12 +119,10 @@ def _call(
         if inspect.isawaitable(value):
             value = asyncio.run(_awaited(value))
         context.before_end()
-    except Exception as error:  # noqa: BLE001 - what the handler raises is what is asked for
-        return None, error
-    except BaseException as error:
-        if not is_suspension(error):
-            raise
-        return None, None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - what the handler raises is what is asked for
+        return None, None if is_suspension(error) else error
     return value, None
 
 

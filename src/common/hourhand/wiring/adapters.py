@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Never
 
 from hourhand.domain.errors import InvalidInput
@@ -74,6 +74,10 @@ class Adapters:
     pipeline: Pipeline | None = None
     ids: DerivedIds | None = None
     read_delivery: Callable[[Mapping[str, Any]], Delivery] = _no_events
+
+
+PORTS = frozenset(field.name for field in fields(Adapters)) - {"ids"}
+"""The names of the ports. ``ids`` is a part of the wiring, which may create it."""
 
 
 def aws_adapters(settings: Settings, function: str) -> Adapters:

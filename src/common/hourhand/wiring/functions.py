@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from hourhand.domain.jobs.submission import JobChange
 from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.ports.telemetry import Telemetry
 from hourhand.settings import Settings
@@ -14,7 +15,6 @@ from hourhand.wiring.adapters import Adapters, aws_adapters, aws_api_adapters
 from hourhand.wiring.services import RuleOfLimits, RuleOfParents, Wiring
 
 if TYPE_CHECKING:
-    from hourhand.api.requests import JobPatch
     from hourhand.api.routing import Services
     from hourhand.domain.jobs.job import Job
     from hourhand.services.jobs.execution import ExecutionService
@@ -64,7 +64,6 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     from hourhand.api.payload_check import PayloadChecks
     from hourhand.api.routing import Services
     from hourhand.services.audit import AuditService
-    from hourhand.services.callers import Callers
     from hourhand.services.durable.batches import BatchService
     from hourhand.services.durable.child_views import ChildViews
     from hourhand.services.durable.graphs import GraphService
@@ -92,125 +91,42 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
         check_payload=checks.require_valid,
         cancelled_together=CANCELLED_BY_REQUEST,
     )
-    clock, randomness, telemetry = adapters.clock, adapters.randomness, adapters.telemetry
-    callers = Callers(adapters.control, telemetry)
+    build = wiring.build
 
-    def change(job: Job, patch: JobPatch, actor: str) -> Job:
+    def change(job: Job, patch: JobChange, actor: str) -> Job:
         operations = wiring.operations
         make = operations.change if job.debounces is None else operations.debounce
         return make(job.id, patch, actor=actor)
 
-    submission = SubmissionService(
-        jobs=adapters.jobs,
-        due=wiring.due,
-        drafts=wiring.drafts,
-        handlers=adapters.handlers,
-        clock=clock,
-        randomness=randomness,
-        telemetry=telemetry,
-        ids=wiring.ids,
-        unique_jobs=UniqueJobs(
-            wiring.unique_records, wiring.contents, wiring.due, clock, settings.timings, change
-        ),
-    )
-    occurrences = OccurrenceQueries(
-        schedules=adapters.schedules,
-        jobs=adapters.jobs,
-        recurrences=wiring.recurrences,
-        clock=clock,
-        ids=wiring.ids,
-    )
-    graphs = GraphService(
-        submission,
-        wiring.durable_runs(),
-        wiring.run_redrives,
-        wiring.contents,
-        wiring.member_checks,
-    )
-    return Services(
+    unique_jobs = build(UniqueJobs, records=wiring.unique, change=change)
+    submission = build(SubmissionService, unique_jobs=unique_jobs)
+    occurrences = build(OccurrenceQueries)
+    graphs = build(GraphService, submission=submission, redrives=wiring.run_redrives)
+    schedules = adapters.schedules
+    return build(
+        Services,
         submission=submission,
-        queries=QueryService(
-            jobs=adapters.jobs,
-            contents=wiring.contents,
-            control=adapters.control,
-            queues=adapters.queues,
-            clock=clock,
-            telemetry=telemetry,
-            ids=wiring.ids,
-            pauses=wiring.pauses,
-            waiters=wiring.waiter_records,
-            slot_waits=wiring.slot_waits,
-        ),
-        operations=wiring.operations,
-        bulk=BulkService(adapters.jobs, wiring.operations, clock),
-        logs=LogService(adapters.jobs, adapters.logs, clock),
+        queries=build(QueryService),
+        bulk=build(BulkService),
+        logs=build(LogService),
         schedules=wiring.schedules,
-        schedule_views=wiring.schedule_views,
-        backfills=BackfillService(
-            schedules=adapters.schedules,
-            recurrences=wiring.recurrences,
-            work=wiring.backfill_work,
-            clock=clock,
-            randomness=randomness,
-            telemetry=telemetry,
-        ),
-        calendars=CalendarService(
-            calendars=adapters.calendars,
-            schedules=adapters.schedules,
-            clock=clock,
-            randomness=randomness,
-            telemetry=telemetry,
-        ),
+        backfills=build(BackfillService),
+        calendars=build(CalendarService),
         occurrences=occurrences,
-        previews=Previews(recurrences=wiring.recurrences, clock=clock),
-        pauses=HandlerPauseService(
-            control=adapters.control,
-            known=wiring.pauses,
-            parking=wiring.parking,
-            events=adapters.schedules,
-            clock=clock,
-            telemetry=telemetry,
+        previews=build(Previews),
+        pauses=build(HandlerPauseService, known=wiring.pauses, events=schedules),
+        limits=build(
+            LimitService, queues=wiring.wait_queues, retimes=build(Retimes), events=schedules
         ),
-        limits=LimitService(
-            handlers=adapters.handlers,
-            control=adapters.control,
-            overrides=wiring.overrides,
-            tables=wiring.slot_tables,
-            queues=wiring.wait_queues,
-            retimes=Retimes(
-                adapters.jobs,
-                adapters.control,
-                wiring.job_limits,
-                wiring.rate_limiters,
-                wiring.due,
-            ),
-            events=adapters.schedules,
-            telemetry=telemetry,
-        ),
-        signals=wiring.signals,
-        callbacks=wiring.callbacks,
-        run_views=wiring.run_views,
-        run_redrives=wiring.run_redrives,
         graphs=graphs,
-        batches=BatchService(
-            children=wiring.children,
-            ports=wiring.run_ports,
-            completer=wiring.completer,
-            contents=wiring.contents,
-            members=wiring.member_checks,
-            submission=submission,
-        ),
-        child_views=ChildViews(wiring.durable_runs(), adapters.handlers),
+        batches=build(BatchService, submission=submission),
+        child_views=build(ChildViews),
         grid=ScheduleGrid(occurrences, graphs),
-        resweeps=ResweepService(adapters.control, clock, randomness),
-        callers=callers,
-        audit=AuditService(adapters.jobs, adapters.schedules, adapters.handlers, callers, clock),
+        resweeps=build(ResweepService),
+        audit=build(AuditService),
         access=AccessRules(
             scope_prefix=settings.jwt_scope_prefix, tenant_claim=settings.jwt_tenant_claim
         ),
-        handlers=adapters.handlers,
-        settings=settings,
-        telemetry=telemetry,
     )
 
 
@@ -270,40 +186,20 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     retrying = _with_retries(adapters)
     wiring = Wiring(settings, adapters, pauses_schedules=False)
     retried = Wiring(settings, retrying, pauses_schedules=False)
-    tools = AttemptTools(
-        jobs=retrying.jobs,
+    tools = retried.build(
+        AttemptTools,
         heartbeats=adapters.jobs,
-        contents=retried.contents,
-        due=retried.due,
         recovery=wiring.recovery,
         keys=IdempotencyGuard(retrying.idempotency, adapters.clock),
-        queues=adapters.queues,
-        clock=adapters.clock,
-        randomness=adapters.randomness,
-        timings=settings.timings,
-        telemetry=adapters.telemetry,
-        ids=retried.ids,
-        deployment=adapters.deployment,
         runs=retried.durable_runs,
         take_job_start=retried.take_job_start,
     )
     worker = "w-" + adapters.randomness.nonce()[:8]
-    of_schedules = OccurrenceRule(
-        tools=tools,
-        schedules=retrying.schedules,
-        holders=retried.holders_in_group,
-        recovery=retried.recovery,
-        worker=worker,
+    of_schedules = retried.build(
+        OccurrenceRule, tools=tools, holders=retried.holders_in_group, worker=worker
     )
-    of_debounces = DebounceRule(
-        due=retried.due, unique=retried.unique_records, clock=adapters.clock, worker=worker
-    )
-    of_pauses = PauseRule(
-        pauses=retried.pauses,
-        parking=retried.parking,
-        worker=worker,
-        may_block_others=retried.may_block_others,
-    )
+    of_debounces = retried.build(DebounceRule, worker=worker)
+    of_pauses = retried.build(PauseRule, worker=worker)
     handlers = adapters.handlers
     of_lines = RuleOfLimits(handlers, Rate, functools.partial(retried.line_rule, worker))
     of_slots = RuleOfLimits(handlers, Concurrency, functools.partial(retried.limits_rule, worker))
@@ -313,26 +209,16 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     # must not take a slot. A job waits for its rate before it has slots, and passes the gate after
     # that.
     rules = (of_pauses, of_parents, of_schedules, of_debounces, of_lines, of_slots, of_gates)
-    execution = ExecutionService(
+    execution = retried.build(
+        ExecutionService,
         tools=tools,
         worker=worker,
         admission_check=rules,
         release=wiring.release_slots,
         release_other=wiring.release_other_slot,
-        hold_rates=retried.hold_rates,
-        has_rate=retried.has_rate,
-        run_timeout=retried.run_timeout,
-        read_results=retried.read_results,
     )
-    runtime = WorkerRuntime(
-        execution=execution,
-        read_delivery=adapters.read_delivery,
-        load=functools.partial(load_handlers, settings.handlers),
-        clock=adapters.clock,
-        timings=settings.timings,
-        telemetry=adapters.telemetry,
-        timer=timer,
-    )
+    load = functools.partial(load_handlers, settings.handlers)
+    runtime = wiring.build(WorkerRuntime, execution=execution, load=load, timer=timer)
     return WorkerServices(
         execution=execution, runtime=runtime, telemetry=adapters.telemetry, called_as=called_as
     )

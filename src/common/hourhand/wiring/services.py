@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING
+from inspect import signature
+from typing import TYPE_CHECKING, TypeVar
 
 from hourhand.domain.jobs.job import TICK, Job
+from hourhand.domain.jobs.submission import NewJob
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.domain.times import rfc3339
 from hourhand.ports.handler_directory import BUILT_IN_HANDLERS
 from hourhand.settings import DispatchMode, LeaderMode, Settings
-from hourhand.wiring.adapters import Adapters
+from hourhand.wiring.adapters import PORTS, Adapters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
     from typing import Any
 
-    from hourhand.api.requests import JobSubmission
     from hourhand.domain.groups.overlap import Overlap
-    from hourhand.domain.jobs.waiting import ReservedStart
+    from hourhand.domain.jobs.waiting import Reserved, TakenStart
     from hourhand.domain.limits.declarations import Limit
     from hourhand.ports.durable_run import ReversedRun
     from hourhand.ports.handler_directory import HandlerDirectory
-    from hourhand.ports.handler_runner import TakenStart
+    from hourhand.services.callers import Callers
     from hourhand.services.durable.callbacks import CallbackService
     from hourhand.services.durable.child_ends import ChildEnds
     from hourhand.services.durable.children import Children
@@ -44,9 +45,11 @@ if TYPE_CHECKING:
     from hourhand.services.jobs.operations import OperationsService
     from hourhand.services.jobs.parking import Parking
     from hourhand.services.jobs.payload_store import PayloadStore
+    from hourhand.services.jobs.quota_gate import QuotaGate
     from hourhand.services.jobs.recovery import RecoveryService
     from hourhand.services.jobs.unique_jobs import UniqueRecords
     from hourhand.services.jobs.waiter_records import WaiterRecords
+    from hourhand.services.limits.deadlocks import Deadlocks
     from hourhand.services.limits.handler_starts import HandlerStarts
     from hourhand.services.limits.job_limits import JobLimits
     from hourhand.services.limits.known_overrides import KnownOverrides
@@ -69,6 +72,9 @@ if TYPE_CHECKING:
     from hourhand.services.schedules.visit import Materialiser
     from hourhand.services.schedules.withdrawal import Withdrawal
     from hourhand.services.ticks.tick import SchedulingService
+
+
+T = TypeVar("T")
 
 
 class RuleOfLimits:
@@ -120,9 +126,9 @@ class RuleOfParents:
         return self._rule.admit(candidate)
 
 
-def _parse_submission(spec: Mapping[str, Any]) -> JobSubmission:
+def _parse_submission(spec: Mapping[str, Any]) -> NewJob:
     """Read what a child states. Imports what reads requests: 0.2 s, once a run has children."""
-    from hourhand.api.requests import JobSubmission
+    from hourhand.api.requests.jobs import JobSubmission
 
     return JobSubmission.parse(spec)
 
@@ -149,7 +155,21 @@ class Wiring:
         self.timings = settings.timings
         self._pauses_schedules = pauses_schedules
         self._check_payload = check_payload
-        self._cancelled_together = cancelled_together
+        self.cancelled_together = cancelled_together
+
+    def build(self, make: type[T], **given: object) -> T:
+        """Create a service. A parameter that is not given takes the port or the part of its name.
+
+        A test compares the types of all parameters with those of the ports and parts.
+        """
+        for name in signature(make).parameters:
+            if name in given:
+                continue
+            if name in PORTS:
+                given[name] = getattr(self.adapters, name)
+            elif name in vars(self) or hasattr(Wiring, name):
+                given[name] = getattr(self, name)
+        return make(**given)
 
     # --- jobs -----------------------------------------------------------------------------------
 
@@ -169,73 +189,58 @@ class Wiring:
     def contents(self) -> PayloadStore:
         from hourhand.services.jobs.payload_store import PayloadStore
 
-        return PayloadStore(self.adapters.jobs, self.adapters.objects)
+        return self.build(PayloadStore)
 
     @cached_property
     def pauses(self) -> KnownPauses:
         from hourhand.services.jobs.known_pauses import KnownPauses
 
-        return KnownPauses(self.adapters.control, self.adapters.clock, self.timings)
+        return self.build(KnownPauses)
 
     @cached_property
-    def waiter_records(self) -> WaiterRecords:
+    def callers(self) -> Callers:
+        from hourhand.services.callers import Callers
+
+        return self.build(Callers)
+
+    @cached_property
+    def quotas(self) -> QuotaGate:
+        from hourhand.services.jobs.quota_gate import QuotaGate
+
+        return self.build(QuotaGate)
+
+    @cached_property
+    def waiters(self) -> WaiterRecords:
         from hourhand.services.jobs.waiter_records import WaiterRecords
 
-        return WaiterRecords(self.adapters.side_items, self.adapters.telemetry)
+        return self.build(WaiterRecords)
 
     @cached_property
     def parking(self) -> Parking:
         from hourhand.services.jobs.parking import Parking
 
-        return Parking(
-            jobs=self.adapters.jobs,
-            waiters=self.waiter_records,
-            due=self.due,
-            clock=self.adapters.clock,
-            telemetry=self.adapters.telemetry,
-        )
+        return self.build(Parking)
 
     @cached_property
     def due(self) -> DueJobs:
         from hourhand.services.jobs.due import DueJobs
 
-        return DueJobs(
-            jobs=self.adapters.jobs,
-            control=self.adapters.control,
-            queues=self.adapters.queues,
-            clock=self.adapters.clock,
-            timings=self.timings,
-            telemetry=self.adapters.telemetry,
-            pauses=self.pauses,
-            waiters=self.waiter_records,
-            after_move=self._after_move,
-        )
+        return self.build(DueJobs)
 
     @cached_property
     def recovery(self) -> RecoveryService:
         from hourhand.services.jobs.recovery import RecoveryService
 
-        return RecoveryService(
-            jobs=self.adapters.jobs,
-            contents=self.contents,
-            due=self.due,
-            queues=self.adapters.queues,
-            clock=self.adapters.clock,
-            timings=self.timings,
-            telemetry=self.adapters.telemetry,
-            waiters=self.waiter_records,
+        return self.build(
+            RecoveryService,
             pause_schedule=self._pause_schedule_of if self._pauses_schedules else None,
-            release_slots=self.release_slots,
-            start_compensation=self._start_compensation,
-            cancel_children=self._cancel_children,
-            notify_parent=self._notify_parent,
         )
 
-    def _cancel_children(self, run: Job) -> bool:
+    def cancel_children(self, run: Job) -> bool:
         """What cancels children is imported once a durable run ended without success."""
         return self.children.cancel_all(run)
 
-    def _notify_parent(self, child: Job, result_text: str | None) -> None:
+    def notify_parent(self, child: Job, result_text: str | None) -> None:
         """What notifies runs is imported once a child ended."""
         self.child_ends.report(child, result_text)
 
@@ -243,30 +248,24 @@ class Wiring:
     def child_ends(self) -> ChildEnds:
         from hourhand.services.durable.child_ends import ChildEnds
 
-        return ChildEnds(self.adapters.side_items, self.completer)
+        return self.build(ChildEnds)
 
     @cached_property
     def children(self) -> Children:
         from hourhand.services.durable.children import Children
 
-        return Children(
-            jobs=self.adapters.jobs,
-            side_items=self.adapters.side_items,
-            contents=self.contents,
-            due=self.due,
-            operations=self.operations,
-            drafts=self.drafts,
-            clock=self.adapters.clock,
+        return self.build(
+            Children,
             parse=_parse_submission,
-            cancelled_together=self._cancelled_together,
+            refusal=lambda run, child: self.deadlocks().refusal(run, child),
         )
 
     @cached_property
-    def member_checks(self) -> MemberChecks:
-        from hourhand.api.requests import parse_member
+    def members(self) -> MemberChecks:
+        from hourhand.api.requests.graphs import parse_member
         from hourhand.services.durable.members import MemberChecks
 
-        return MemberChecks(self.drafts, self.adapters.clock, parse_member)
+        return self.build(MemberChecks, parse=parse_member)
 
     def read_results(self, job: Job, payload_text: str) -> str:
         """Replace what stands for results. What does so is imported once a job needs it."""
@@ -278,9 +277,9 @@ class Wiring:
     def drafts(self) -> Drafts:
         from hourhand.services.jobs.drafts import Drafts
 
-        return Drafts(self.contents, self.adapters.handlers, self.timings, self.check_payload)
+        return self.build(Drafts)
 
-    def _start_compensation(self, job: Job) -> bool:
+    def start_compensation(self, job: Job) -> bool:
         """What starts compensations is imported once a durable run ended without success."""
         return self.compensations.start(job)
 
@@ -288,9 +287,9 @@ class Wiring:
     def compensations(self) -> Compensations:
         from hourhand.services.durable.compensation import Compensations
 
-        return Compensations(self._durable_runs, self.due, self.contents)
+        return self.build(Compensations)
 
-    def _after_move(self, before: Job, after: Job) -> None:
+    def after_move(self, before: Job, after: Job) -> None:
         """What releases slots is imported once a job with limits has moved."""
         if self._has_limits(before):
             self.slot_release.after_move(before, after)
@@ -316,13 +315,10 @@ class Wiring:
         from hourhand.services.limits.full_limits import FullLimits
         from hourhand.services.limits.limits_rule import LimitsRule
 
-        return LimitsRule(
-            jobs=self.adapters.jobs,
-            limits=self.job_limits,
-            tables=self.slot_tables,
+        return self.build(
+            LimitsRule,
             queues=self.wait_queues,
-            full=FullLimits(self.slot_tables, self.recovery, worker),
-            telemetry=self.adapters.telemetry,
+            full=self.build(FullLimits, worker=worker),
             worker=worker,
         )
 
@@ -330,41 +326,31 @@ class Wiring:
         """Return the ids of the jobs that hold the slots of a group, or held them last."""
         slots = self._slots_of_group(overlap)
         return [
-            job_id
-            for shard in slots.shards
-            for job_id in self.slot_tables.view(shard, 0).record.holders
+            job_id for shard in slots.shards for job_id in self.tables.view(shard, 0).record.holders
         ]
 
     def count_waiting(self, overlap: Overlap, most: int) -> int:
         """Count the jobs of a group that wait for a slot, up to ``most``."""
-        return self.slot_tables.count_waiting(self._slots_of_group(overlap), most)
+        return self.tables.count_waiting(self._slots_of_group(overlap), most)
 
     def _slots_of_group(self, overlap: Overlap) -> Slots:
         from hourhand.domain.limits.job_limits import overlap_limit
 
-        slots = self.slot_tables.slots_of(overlap_limit(overlap))
+        slots = self.tables.slots_of(overlap_limit(overlap))
         assert slots is not None
         return slots
 
     @cached_property
-    def rate_limiters(self) -> RateLimiters:
+    def limiters(self) -> RateLimiters:
         from hourhand.services.limits.rate_limiters import RateLimiters
 
-        adapters = self.adapters
-        return RateLimiters(
-            adapters.side_items,
-            adapters.clock,
-            adapters.randomness,
-            self.overrides,
-            adapters.telemetry,
-        )
+        return self.build(RateLimiters)
 
     def rate_waits(self, worker: str) -> RateWaits:
         """Return what lets the jobs of a worker wait for their rates."""
         from hourhand.services.limits.rates_rule import RateWaits
 
-        telemetry = self.adapters.telemetry
-        return RateWaits(self.job_limits, self.rate_limiters, self.due, telemetry, worker)
+        return self.build(RateWaits, worker=worker)
 
     def take_job_start(
         self,
@@ -372,7 +358,7 @@ class Wiring:
         name: str,
         cost: float,
         longest: timedelta,
-        reserved: dict[str, ReservedStart],
+        reserved: Reserved,
     ) -> TakenStart:
         """Take a start for a handler. What does so is imported once a handler takes one."""
         return self.handler_starts.take(job, name, cost, longest, reserved)
@@ -381,15 +367,15 @@ class Wiring:
     def handler_starts(self) -> HandlerStarts:
         from hourhand.services.limits.handler_starts import HandlerStarts
 
-        return HandlerStarts(self.job_limits, self.rate_limiters)
+        return self.build(HandlerStarts)
 
     def has_rate(self, job: Job) -> bool:
         """Whether a rate limit counts each start of ``job``. Reads nothing."""
-        return self._has_limits(job) and self.job_limits.has_rate(job)
+        return self._has_limits(job) and self.limits.has_rate(job)
 
     def may_block_others(self, job: Job) -> bool:
         """Whether other handlers may share slots that a job has. Reads nothing."""
-        return self._has_limits(job) and self.job_limits.may_block_others(job)
+        return self._has_limits(job) and self.limits.may_block_others(job)
 
     def hold_rates(self, job: Job, until: datetime) -> None:
         """Let no job start that has the rate limits of ``job``."""
@@ -400,134 +386,118 @@ class Wiring:
         """Return the rule of children of a worker."""
         from hourhand.services.durable.parent_rule import ParentRule
 
-        telemetry, margin = self.adapters.telemetry, self.timings.clock_margin
-        return ParentRule(self.adapters.jobs, self.recovery, telemetry, worker, margin)
+        margin = self.timings.clock_margin
+        return self.build(ParentRule, worker=worker, clock_margin=margin)
 
     def line_rule(self, worker: str) -> StartRule:
         """Return the rule that lets jobs reserve start times."""
         from hourhand.services.limits.rates_rule import LineRule
 
-        return LineRule(self.rate_waits(worker))
+        return self.build(LineRule, waits=self.rate_waits(worker))
 
     def gate_rule(self, worker: str) -> StartRule:
         """Return the rule that lets jobs pass the gates of their rates."""
         from hourhand.services.limits.rates_rule import GateRule
 
-        return GateRule(self.rate_waits(worker))
+        return self.build(GateRule, waits=self.rate_waits(worker))
 
     @cached_property
-    def job_limits(self) -> JobLimits:
+    def limits(self) -> JobLimits:
         from hourhand.services.limits.job_limits import JobLimits
 
-        return JobLimits(self.adapters.handlers, self.contents)
+        return self.build(JobLimits)
 
     @cached_property
-    def slot_tables(self) -> SlotTables:
+    def tables(self) -> SlotTables:
         from hourhand.services.limits.slot_tables import SlotTables
 
-        adapters = self.adapters
-        return SlotTables(adapters.side_items, adapters.jobs, adapters.clock, self.overrides)
+        return self.build(SlotTables)
 
     @cached_property
     def overrides(self) -> KnownOverrides:
         from hourhand.services.limits.known_overrides import KnownOverrides
 
-        return KnownOverrides(self.adapters.control, self.adapters.clock, self.timings)
+        return self.build(KnownOverrides)
 
     @cached_property
     def wait_queues(self) -> WaitQueues:
         from hourhand.services.limits.wait_queues import WaitQueues
 
-        return WaitQueues(
-            limits=self.job_limits,
-            tables=self.slot_tables,
-            due=self.due,
-            queues=self.adapters.queues,
-            timings=self.timings,
-            telemetry=self.adapters.telemetry,
-        )
+        return self.build(WaitQueues)
 
     @cached_property
     def slot_waits(self) -> SlotWaits:
         from hourhand.services.limits.slot_waits import SlotWaits
 
-        return SlotWaits(self.job_limits, self.slot_tables)
+        return self.build(SlotWaits)
 
     def rechecks(self) -> Rechecks:
         """Return what rechecks the wait queues of one sweep."""
         from hourhand.services.limits.rechecks import Rechecks
 
-        adapters = self.adapters
-        turn = rfc3339(adapters.clock.now())
-        return Rechecks(self.job_limits, self.wait_queues, adapters.telemetry, turn)
+        turn = rfc3339(self.adapters.clock.now())
+        return self.build(Rechecks, queues=self.wait_queues, deadlocks=self.deadlocks(), turn=turn)
+
+    def deadlocks(self) -> Deadlocks:
+        """Return what finds deadlocks, from jobs and slots that it reads first."""
+        from hourhand.services.limits.deadlocks import Deadlocks
+
+        return self.build(Deadlocks)
 
     @cached_property
     def slot_release(self) -> SlotRelease:
         from hourhand.services.limits.slot_release import SlotRelease
 
-        return SlotRelease(self.job_limits, self.wait_queues, self.adapters.telemetry)
+        return self.build(SlotRelease, queues=self.wait_queues)
 
     def durable_runs(self) -> DurableRuns:
         """Return what opens the journals of runs: imported once there is a durable run."""
-        return self._durable_runs
+        return self.runs
 
     @cached_property
-    def run_ports(self) -> RunPorts:
+    def ports(self) -> RunPorts:
         from hourhand.services.durable.values import RunPorts
 
-        adapters = self.adapters
-        return RunPorts(
-            jobs=adapters.jobs,
-            side_items=adapters.side_items,
-            objects=adapters.objects,
-            clock=adapters.clock,
-            randomness=adapters.randomness,
-            telemetry=adapters.telemetry,
-            open_reversed=self._open_reversed,
-            children=lambda: self.children,
-            api_url=self.settings.api_url,
-        )
+        return self.build(RunPorts, children=lambda: self.children, api_url=self.settings.api_url)
 
-    def _open_reversed(self, payload_text: str) -> ReversedRun | None:
+    def open_reversed(self, payload_text: str) -> ReversedRun | None:
         return self.compensations.open(payload_text)
 
     @cached_property
-    def _durable_runs(self) -> DurableRuns:
+    def runs(self) -> DurableRuns:
         from hourhand.services.durable.runs import DurableRuns
 
-        return DurableRuns(self.run_ports)
+        return self.build(DurableRuns)
 
     @cached_property
     def completer(self) -> Completer:
         from hourhand.services.durable.completions import Completer
 
-        return Completer(self.adapters.jobs, self.due, self.adapters.telemetry)
+        return self.build(Completer)
 
     @cached_property
     def signals(self) -> SignalService:
         from hourhand.services.durable.signals import SignalService
 
-        return SignalService(self.run_ports, self.completer, self.adapters.handlers)
+        return self.build(SignalService)
 
     @cached_property
     def callbacks(self) -> CallbackService:
         from hourhand.services.durable.callbacks import CallbackService
 
-        return CallbackService(self.run_ports, self.completer)
+        return self.build(CallbackService)
 
     @cached_property
     def run_views(self) -> RunViews:
         from hourhand.services.durable.views import RunViews
 
-        return RunViews(self._durable_runs, self.adapters.handlers, self.contents)
+        return self.build(RunViews)
 
     @cached_property
     def run_redrives(self) -> RunRedrives:
         from hourhand.services.durable.redrives import RunRedrives
 
-        return RunRedrives(
-            self._durable_runs, self.operations, self.adapters.handlers, self.contents
-        )
+        return self.build(RunRedrives)
 
     def run_timeout(self, handler: str) -> timedelta | None:
         """Return how long a run of a handler may take; ``None`` if it is not durable."""
@@ -543,24 +513,13 @@ class Wiring:
     def operations(self) -> OperationsService:
         from hourhand.services.jobs.operations import OperationsService
 
-        return OperationsService(
-            jobs=self.adapters.jobs,
-            contents=self.contents,
-            due=self.due,
-            recovery=self.recovery,
-            clock=self.adapters.clock,
-            timings=self.timings,
-            telemetry=self.adapters.telemetry,
-            handlers=self.adapters.handlers,
-            unique=self.unique_records,
-            check_payload=self.check_payload,
-        )
+        return self.build(OperationsService)
 
     @cached_property
-    def unique_records(self) -> UniqueRecords:
+    def unique(self) -> UniqueRecords:
         from hourhand.services.jobs.unique_jobs import UniqueRecords
 
-        return UniqueRecords(self.adapters.side_items, self.adapters.jobs, self.ids)
+        return self.build(UniqueRecords)
 
     # --- schedules ------------------------------------------------------------------------------
 
@@ -568,93 +527,49 @@ class Wiring:
     def recurrences(self) -> CompiledRules:
         from hourhand.services.schedules.compiled_rules import CompiledRules
 
-        adapters = self.adapters
-        return CompiledRules(adapters.calendars, adapters.clock, self.timings, adapters.telemetry)
+        return self.build(CompiledRules)
 
     @cached_property
     def recording(self) -> ScheduleHistory:
         from hourhand.services.schedules.history import ScheduleHistory
 
-        return ScheduleHistory(self.adapters.schedules, self.timings, self.adapters.telemetry)
+        return self.build(ScheduleHistory)
 
     @cached_property
     def withdrawal(self) -> Withdrawal:
         from hourhand.services.schedules.withdrawal import Withdrawal
 
-        return Withdrawal(
-            self.adapters.jobs,
-            self.recording,
-            self.adapters.clock,
-            self.adapters.randomness,
-            self.adapters.telemetry,
-            self.ids,
-        )
+        return self.build(Withdrawal)
 
     @cached_property
     def failure_pauses(self) -> FailurePauses:
         from hourhand.services.schedules.failure_pauses import FailurePauses
 
-        return FailurePauses(
-            schedules=self.adapters.schedules,
-            withdrawal=self.withdrawal,
-            clock=self.adapters.clock,
-            randomness=self.adapters.randomness,
-            telemetry=self.adapters.telemetry,
-        )
+        return self.build(FailurePauses)
 
     @cached_property
     def occurrence_jobs(self) -> OccurrenceJobs:
         from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs
 
-        return OccurrenceJobs(
-            jobs=self.adapters.jobs,
-            contents=self.contents,
-            due=self.due,
-            handlers=self.adapters.handlers,
-            clock=self.adapters.clock,
-            timings=self.timings,
-            telemetry=self.adapters.telemetry,
-            ids=self.ids,
-        )
+        return self.build(OccurrenceJobs)
 
     @cached_property
-    def backfill_work(self) -> BackfillWork:
+    def work(self) -> BackfillWork:
         from hourhand.services.schedules.backfill_work import BackfillWork
 
-        return BackfillWork(
-            schedules=self.adapters.schedules,
-            jobs=self.adapters.jobs,
-            recurrences=self.recurrences,
-            occurrence_jobs=self.occurrence_jobs,
-            operations=self.operations,
-            randomness=self.adapters.randomness,
-        )
+        return self.build(BackfillWork)
 
     @cached_property
     def materialiser(self) -> Materialiser:
         from hourhand.services.schedules.visit import Materialiser
 
-        return Materialiser(
-            schedules=self.adapters.schedules,
-            count_waiting=self.count_waiting,
-            recurrences=self.recurrences,
-            occurrence_jobs=self.occurrence_jobs,
-            backfills=self.backfill_work,
-            randomness=self.adapters.randomness,
-            timings=self.timings,
-            telemetry=self.adapters.telemetry,
-        )
+        return self.build(Materialiser, backfills=self.work)
 
     @cached_property
     def schedule_views(self) -> ScheduleViews:
         from hourhand.services.schedules.views import ScheduleViews
 
-        return ScheduleViews(
-            schedules=self.adapters.schedules,
-            recurrences=self.recurrences,
-            clock=self.adapters.clock,
-            telemetry=self.adapters.telemetry,
-        )
+        return self.build(ScheduleViews)
 
     @cached_property
     def schedules(self) -> ScheduleService:
@@ -664,34 +579,13 @@ class Wiring:
         from hourhand.services.schedules.operations import ScheduleService
         from hourhand.services.schedules.triggers import Triggers
 
-        adapters = self.adapters
-        return ScheduleService(
-            schedules=adapters.schedules,
-            check=ScheduleCheck(
-                adapters.handlers, adapters.calendars, self.recurrences, self.check_payload
-            ),
+        return self.build(
+            ScheduleService,
+            check=self.build(ScheduleCheck),
             views=self.schedule_views,
-            effects=ChangeEffects(
-                schedules=adapters.schedules,
-                materialiser=self.materialiser,
-                withdrawal=self.withdrawal,
-                clock=adapters.clock,
-                timings=self.timings,
-                telemetry=adapters.telemetry,
-            ),
-            undecided=UndecidedTimes(self.recurrences, self.occurrence_jobs),
-            triggers=Triggers(
-                jobs=adapters.jobs,
-                occurrence_jobs=self.occurrence_jobs,
-                recording=self.recording,
-                clock=adapters.clock,
-                randomness=adapters.randomness,
-                telemetry=adapters.telemetry,
-            ),
-            clock=adapters.clock,
-            randomness=adapters.randomness,
-            timings=self.timings,
-            telemetry=adapters.telemetry,
+            effects=self.build(ChangeEffects),
+            undecided=self.build(UndecidedTimes),
+            triggers=self.build(Triggers),
         )
 
     @cached_property
@@ -700,14 +594,10 @@ class Wiring:
         from hourhand.services.schedules.recompute import write_walk
 
         adapters = self.adapters
-        return DeclaredSchedules(
-            handlers=adapters.handlers,
-            deployment=adapters.deployment,
+        return self.build(
+            DeclaredSchedules,
             service=lambda: self.schedules,
             write=lambda walk: write_walk(adapters.schedules, adapters.randomness, walk),
-            randomness=adapters.randomness,
-            timings=self.timings,
-            telemetry=adapters.telemetry,
         )
 
     @cached_property
@@ -716,20 +606,14 @@ class Wiring:
         from hourhand.services.schedules.due_schedules import ScheduleSweep
         from hourhand.services.schedules.recompute import ScheduleWalk
 
-        return ScheduleSweep(
-            schedules=self.adapters.schedules,
+        return self.build(
+            ScheduleSweep,
             materialiser=lambda: self.materialiser,
-            walk=ScheduleWalk(
-                schedules=self.adapters.schedules,
-                calendars=self.adapters.calendars,
-                recurrences=self.recurrences,
+            walk=self.build(
+                ScheduleWalk,
                 recompute=lambda schedule_id: self.schedules.recompute(schedule_id, actor=TICK),
                 declare=self.declared_schedules.step,
-                randomness=self.adapters.randomness,
-                timings=self.timings,
-                telemetry=self.adapters.telemetry,
             ),
-            telemetry=self.adapters.telemetry,
         )
 
     # --- ticks ----------------------------------------------------------------------------------
@@ -745,35 +629,21 @@ class Wiring:
         from hourhand.services.ticks.tick import SchedulingService
         from hourhand.services.ticks.watermark import WatermarkKeeper
 
-        settings, adapters, timings = self.settings, self.adapters, self.timings
-        telemetry = adapters.telemetry
-        return SchedulingService(
-            jobs=adapters.jobs,
-            control=adapters.control,
-            queues=adapters.queues,
-            fan_out=FanOut(adapters.invoker, adapters.clock, telemetry, settings.fan_out_entries),
-            leadership=Leadership(adapters.control, adapters.clock, timings, telemetry),
-            watermark=WatermarkKeeper(adapters.control, adapters.clock, timings, telemetry),
-            clock_audit=ClockAudit(adapters.queues, adapters.clock, timings, telemetry),
-            dispatcher=Dispatcher(
-                adapters.pipeline or InTurn(adapters.jobs, adapters.queues),
-                adapters.clock,
-                telemetry,
-                timings.delay_rounding,
-                self.pauses,
+        settings, adapters = self.settings, self.adapters
+        return self.build(
+            SchedulingService,
+            fan_out=self.build(FanOut, entries=settings.fan_out_entries),
+            leadership=self.build(Leadership),
+            watermark=self.build(WatermarkKeeper),
+            clock_audit=self.build(ClockAudit),
+            dispatcher=self.build(
+                Dispatcher,
+                pipeline=adapters.pipeline or InTurn(adapters.jobs, adapters.queues),
+                rounding=self.timings.delay_rounding,
             ),
-            recovery=self.recovery,
-            parking=self.parking,
             new_rechecks=self.rechecks,
-            pauses=self.pauses,
-            ended_pauses=EndedPauses(
-                adapters.control, self.waiter_records, adapters.clock, timings, telemetry
-            ),
-            changed_limits=ChangedLimits(adapters.handlers, self.overrides, timings),
-            schedule_sweep=self.schedule_sweep,
-            clock=adapters.clock,
-            timings=timings,
-            telemetry=telemetry,
+            ended_pauses=self.build(EndedPauses),
+            changed_limits=self.build(ChangedLimits),
             is_standby=settings.leader is LeaderMode.STANDBY,
             skips_marks=settings.dispatch is DispatchMode.ECONOMY,
             counts_dead=settings.writes_metrics,

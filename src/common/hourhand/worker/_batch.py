@@ -76,7 +76,7 @@ class WorkerRuntime:
     timings: Timings
     telemetry: Telemetry
     logger: logging.Logger = field(default_factory=lambda: logging.getLogger(JOB_LOGGER))
-    limits: RunLimits = field(default_factory=RunLimits)
+    run_limits: RunLimits = field(default_factory=RunLimits)
     end_process: Callable[[int], object] = os._exit
     timer: ProcessTimer | None = None
 
@@ -92,17 +92,17 @@ class WorkerRuntime:
             telemetry=self.telemetry,
             hand_back=self.execution.hand_back,
             logger=self.logger,
-            limits=self.limits,
+            limits=self.run_limits,
         )
 
     def import_handlers_early(self) -> None:
         """Import the handlers before there is a batch, in the thread that calls.
 
         An import that fails is logged, and tried again by the first batch, whose attempts can
-        report it. One that takes longer than ``limits.load`` ends the process: nothing
+        report it. One that takes longer than ``run_limits.load`` ends the process: nothing
         can interrupt it without leaving half of its work behind.
         """
-        limit = self.limits.load
+        limit = self.run_limits.load
         watch = threading.Timer(limit, self._end_import, (limit,))
         watch.daemon = True
         watch.start()

@@ -169,6 +169,7 @@ def finished_call(
     whatever it returned or raised after that.
     """
     unwound = context.unwound_as()
+    context.refuse_calls()
     if unwound is not None:
         if not (isinstance(ended, Returned) and ended.was_unwound):
             context.logger.warning(

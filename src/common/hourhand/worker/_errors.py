@@ -10,7 +10,7 @@ from types import TracebackType
 
 from hourhand.domain.jobs.history import shorten
 from hourhand.domain.jobs.job import ErrorInfo
-from hourhand.handlers import HandlersNotLoaded, NotRetryable, ResultNotJson
+from hourhand.handlers import HandlersNotLoaded, NotRetryable, ResultNotJson, message_of
 
 TYPE_BYTES = 100
 MESSAGE_BYTES = 2_000
@@ -36,7 +36,7 @@ def error_info(error: BaseException) -> ErrorInfo:
     """Return what is kept of ``error``. Never raises, whatever the error's own code does."""
     return ErrorInfo(
         type=shorten(type(error).__name__, TYPE_BYTES),
-        message=shorten(_message(error), MESSAGE_BYTES),
+        message=shorten(message_of(error), MESSAGE_BYTES),
         retryable=not isinstance(error, (NotRetryable, ResultNotJson)),
         traceback=_traceback(error),
     )
@@ -51,15 +51,6 @@ def stack_of(thread: threading.Thread) -> str | None:
     while stack and _is_machinery(stack[0].filename):
         del stack[0]
     return _end_of("".join(stack.format())) if stack else None
-
-
-def _message(error: BaseException) -> str:
-    if isinstance(error, SystemExit):
-        return f"The handler called sys.exit({error.code!r})."
-    try:
-        return str(error)
-    except Exception as own:  # noqa: BLE001 - an error's __str__ is user code: it may raise anything
-        return f"The message cannot be read: its __str__ raised {type(own).__name__}."
 
 
 def _traceback(error: BaseException) -> str | None:

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hourhand.domain.durable.built_in import BUILT_IN
 from hourhand.domain.durable.calls import NOT_DURABLE
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome
 from hourhand.domain.jobs.unknown_handler import wait_for_handler
+from hourhand.domain.jobs.waiting import TakenStart
 from hourhand.domain.times import floor_ms
 from hourhand.handlers import (
     Handler,
@@ -25,7 +26,7 @@ from hourhand.handlers import (
     UnknownHandler,
 )
 from hourhand.ports.clock import Clock
-from hourhand.ports.handler_runner import Finished, Pulse, TakenStart, TakeStart
+from hourhand.ports.handler_runner import Finished, Pulse, TakeStart
 from hourhand.services.jobs.execution import NOT_BEGUN, can_end_in_time
 from hourhand.worker._call import HandlerCall
 from hourhand.worker._errors import error_info
@@ -178,9 +179,9 @@ def _one_at_a_time(take_start: TakeStart) -> TakeStart:
     """Return what takes starts, for a handler of several threads: it uses a reservation once."""
     lock = Lock()
 
-    def take(name: str, cost: float, longest: timedelta) -> TakenStart:
+    def take(*arguments: Any) -> TakenStart:
         with lock:
-            return take_start(name, cost, longest)
+            return take_start(*arguments)
 
     return take
 
@@ -216,6 +217,7 @@ def job_context(
         cancelled=stop,
         logger=JobLogger(logger, fields),
         ends_at_monotonic=clock.monotonic() + job.timeout_seconds,
+        limit_seconds=float(job.timeout_seconds),
         monotonic=clock.monotonic,
         take_start=_one_at_a_time(pulse.take_start),
         keep_cursor=pulse.keep_cursor,
@@ -239,8 +241,6 @@ def run_context(context: JobContext, handler: Handler, pulse: Pulse) -> RunConte
     from hourhand.handlers.run_context import RunContext  # noqa: PLC0415
     from hourhand.handlers.run_state import RunState  # noqa: PLC0415
 
-    # Read before: a long journal takes its time to open, and a step may take as long as a handler.
-    limit_seconds = float(round(context.ends_at_monotonic - context.monotonic()))
     opened = pulse.open_run()
     if isinstance(opened, Finished):
         return opened
@@ -252,7 +252,6 @@ def run_context(context: JobContext, handler: Handler, pulse: Pulse) -> RunConte
     return RunContext(
         **fields,
         run=opened,
-        limit_seconds=limit_seconds,
         state=RunState(is_async=inspect.iscoroutinefunction(handler.function)),
     )
 

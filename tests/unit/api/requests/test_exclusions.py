@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import Any
 
 import pytest
 
-from hourhand.api.requests import CalendarInput, ScheduleInput, is_calendar_name
+from hourhand.api.requests._exclusions import is_calendar_name
+from hourhand.api.requests.schedule_operations import CalendarInput
+from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.domain.errors import InvalidInput
 from hourhand.domain.schedules.recurrence import (
     ExcludedDate,
@@ -19,7 +22,20 @@ from hourhand.domain.schedules.schedule import CalendarName
 
 
 def schedule(*exclude: Any) -> ScheduleInput:
-    return ScheduleInput.parse({"expression": "@daily", "handler": "h", "exclude": list(exclude)})
+    body = {"expression": "@daily", "handler": "h", "exclude": list(exclude)}
+    return ScheduleInput.parse({**body, "anchor": "2026-01-01T00:00:00Z"})
+
+
+def test_a_rate_is_excluded_from_an_anchor_and_so_never_by_a_calendar() -> None:
+    body = {"expression": "@daily", "handler": "h", "exclude": ["rate(2 hours)"]}
+    for refused in (
+        partial(ScheduleInput.parse, body),
+        partial(CalendarInput.parse, {"exclude": ["rate(2 hours)"]}),
+    ):
+        with pytest.raises(InvalidInput) as caught:
+            refused()
+        [error] = caught.value.errors
+        assert (error.field, "needs an anchor" in error.message) == ("exclude[0]", True)
 
 
 def faults(*exclude: Any) -> dict[str, str]:

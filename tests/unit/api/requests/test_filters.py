@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.requests import (
+from hourhand.api.requests.filters import (
     BulkDiscard,
     BulkRequest,
     GroupsRequest,
-    JobFilters,
     ListRequest,
     LogRequest,
 )
+from hourhand.api.requests.runs import StepsRequest
 from hourhand.domain.errors import InvalidInput
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.domain.jobs.log import LogOrder
+from hourhand.domain.jobs.log import ListOrder
+from hourhand.domain.jobs.searches import JobFilter
 
 WHOLE = {
     "status": "DEAD",
@@ -33,7 +34,7 @@ WHOLE = {
 
 
 def test_every_filter_is_taken() -> None:
-    filters = JobFilters.parse_query(WHOLE)
+    filters = ListRequest.parse_query(WHOLE).filters
     assert filters.status is JobStatus.DEAD
     assert (filters.handler, filters.schedule_id, filters.tenant) == ("greet", "nightly", "acme")
     assert filters.tag == ("customer", "4:2")
@@ -46,7 +47,7 @@ def test_every_filter_is_taken() -> None:
 def test_a_page_holds_50_jobs_unless_asked_otherwise() -> None:
     query = ListRequest.parse_query({})
     assert (query.limit, query.cursor) == (50, None)
-    assert query.filters == JobFilters()
+    assert query.filters == JobFilter()
     assert query.filters.is_empty
 
 
@@ -122,14 +123,8 @@ def test_other_filters_beside_a_key_are_refused_by_name(others: dict[str, str]) 
     assert "takes no filter but tenant" in caught.value.errors[0].message
 
 
-def test_page_size_and_cursor_are_no_filters() -> None:
-    for field in ("limit", "cursor"):
-        with pytest.raises(InvalidInput):
-            JobFilters.parse_query({field: "1"})
-
-
 def test_equal_filters_share_a_fingerprint_whatever_they_came_in() -> None:
-    filters = JobFilters.parse_query(WHOLE)
+    filters = ListRequest.parse_query(WHOLE).filters
     assert ListRequest.parse_query({**WHOLE, "limit": "3"}).filters.fingerprint == (
         filters.fingerprint
     )
@@ -140,14 +135,14 @@ def test_equal_filters_share_a_fingerprint_whatever_they_came_in() -> None:
 @pytest.mark.parametrize("field", WHOLE)
 def test_any_other_filter_has_another_fingerprint(field: str) -> None:
     fewer = {name: value for name, value in WHOLE.items() if name != field}
-    whole = JobFilters.parse_query(WHOLE)
-    assert JobFilters.parse_query(fewer).fingerprint != whole.fingerprint
+    whole = ListRequest.parse_query(WHOLE).filters
+    assert ListRequest.parse_query(fewer).filters.fingerprint != whole.fingerprint
 
 
 def test_no_two_tags_can_be_confused() -> None:
-    first = JobFilters.parse_query({"tag": "a:b"})
-    assert JobFilters.parse_query({"tag": 'a:"b'}).fingerprint != first.fingerprint
-    assert JobFilters.parse_query({"handler": "a:b"}).fingerprint != first.fingerprint
+    first = ListRequest.parse_query({"tag": "a:b"}).filters
+    assert ListRequest.parse_query({"tag": 'a:"b'}).filters.fingerprint != first.fingerprint
+    assert ListRequest.parse_query({"handler": "a:b"}).filters.fingerprint != first.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -164,9 +159,7 @@ def test_a_bulk_operation_without_a_filter_is_refused_unless_all_is_meant(
 
 def test_all_jobs_are_meant_only_by_saying_so() -> None:
     request = BulkRequest.parse({"all": True})
-    assert request.everything
     assert request.filters.is_empty
-    assert not BulkRequest.parse({"status": "DEAD"}).everything
 
 
 @pytest.mark.parametrize(
@@ -205,16 +198,16 @@ def test_a_bulk_discard_may_have_a_note() -> None:
 
 def test_groups_are_of_dead_jobs_alone() -> None:
     query = GroupsRequest.parse_query({"handler": "greet", "limit": "7"})
-    unresolved = {"handler": "greet", "status": JobStatus.DEAD, "discarded": False}
-    assert query.filters == JobFilters.model_construct(**{**dict(JobFilters()), **unresolved})
+    unresolved = JobFilter(handler="greet", status=JobStatus.DEAD, discarded=False)
+    assert query.filters == unresolved
     assert (query.limit, query.cursor) == (7, None)
     assert GroupsRequest.parse_query({"status": "DEAD"}).limit == 1000
 
 
 def test_a_log_is_read_from_the_oldest_line_on_unless_asked_otherwise() -> None:
     query = LogRequest.parse_query({})
-    assert (query.order, query.limit, query.cursor) == (LogOrder.OLDEST, 100, None)
-    assert LogRequest.parse_query({"order": "newest", "limit": "1000"}).order is LogOrder.NEWEST
+    assert (query.order, query.limit, query.cursor) == (ListOrder.OLDEST, 100, None)
+    assert LogRequest.parse_query({"order": "newest", "limit": "1000"}).order is ListOrder.NEWEST
 
 
 @pytest.mark.parametrize(
@@ -226,13 +219,16 @@ def test_a_log_is_read_from_the_oldest_line_on_unless_asked_otherwise() -> None:
         (GroupsRequest, {"order": "newest"}, "is not a known field"),
         (LogRequest, {"order": "latest"}, "'oldest' or 'newest'"),
         (LogRequest, {"limit": "1001"}, "at most 1,000"),
+        (StepsRequest, {"order": "latest"}, "'oldest' or 'newest'"),
         (LogRequest, {"limit": "many"}, "from 1 to 1000"),
         (LogRequest, {"status": "DEAD"}, "is not a known field"),
         (LogRequest, {"cursor": ""}, "at least 1"),
     ],
 )
-def test_a_wrong_field_of_groups_or_of_a_log_is_named(
-    model: type[GroupsRequest] | type[LogRequest], query: dict[str, str], message: str
+def test_a_wrong_field_of_groups_of_a_log_or_of_steps_is_named(
+    model: type[GroupsRequest] | type[LogRequest] | type[StepsRequest],
+    query: dict[str, str],
+    message: str,
 ) -> None:
     with pytest.raises(InvalidInput) as caught:
         model.parse_query(query)

@@ -7,20 +7,22 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.requests import MAX_PAYLOAD_BYTES, JobPatch
+from hourhand.api.requests._limits import MAX_PAYLOAD_BYTES
+from hourhand.api.requests.jobs import JobPatch
 from hourhand.domain.errors import InvalidInput, TooLarge
 from hourhand.domain.jobs.job import Priority
 
 
 def test_what_is_given_is_told_apart_from_what_is_not() -> None:
     patch = JobPatch.parse({"priority": "low", "payload": None, "expires_at": None})
-    assert patch.given == {"priority", "payload", "expires_at"}
+    assert patch.changes_expiry
     assert (patch.priority, patch.payload_text, patch.expires_at) == (Priority.LOW, "null", None)
 
 
 def test_a_payload_that_was_not_sent_stays() -> None:
     patch = JobPatch.parse({"run_at": "2026-11-21T09:00:00Z"})
     assert patch.payload_text is None
+    assert not patch.changes_expiry
     assert patch.run_at == datetime(2026, 11, 21, 9, tzinfo=UTC)
 
 

@@ -7,19 +7,18 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.requests import ScheduleInput
+from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.aws.layout.schedules import definition_to_json
 from hourhand.domain.errors import HourhandError, InvalidInput, NotSupportedYet, TooLarge
 from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.jobs.job import OnLost, Priority
-from hourhand.domain.jobs.retry import Backoff
+from hourhand.domain.jobs.retry import Backoff, RetryChanges
 from hourhand.domain.schedules.recurrence import DstFold, DstGap, ExcludedDate
 from hourhand.domain.schedules.schedule import (
     CalendarName,
     Keep,
     Misfire,
     MisfirePolicy,
-    RetryChanges,
     ScheduleDefinition,
 )
 
@@ -36,6 +35,7 @@ WHOLE = {
     "start_at": "2026-01-01T00:00:00Z",
     "end_at": "2027-01-01T00:00:00Z",
     "max_occurrences": 1000,
+    "expires_after_seconds": 600,
     "jitter_seconds": 1.5,
     "misfire": {"policy": "all", "window_seconds": 3600},
     "overlap": "buffer_all",
@@ -101,6 +101,7 @@ def test_every_field_of_a_schedule_is_taken() -> None:
         max_running=3,
         buffer_limit=10,
         max_occurrences=1000,
+        expires_after_seconds=600,
         pause_on_failure=True,
         keep=Keep(succeeded=5, failed=0),
     )
@@ -181,7 +182,8 @@ def test_a_rate_needs_no_anchor() -> None:
         ({"timezone": 1}, "timezone", "must be a string"),
         ({"handler": None}, "handler", "must be a string"),
         ({"handler": "x" * 65}, "handler", "at most 64"),
-        ({"anchor": "2026-01-01T00:00:00"}, "anchor", "must have an offset"),
+        ({"anchor": "2026-01-01T00:00:00.5"}, "anchor", "must have an offset"),
+        ({"anchor": "2026-01-01"}, "anchor", "an RFC 3339 time"),
         ({"anchor": "2026-01-01T00:00:00.5Z"}, "anchor", "whole second"),
         ({"anchor": "1969-12-31T23:59:59Z"}, "anchor", "year 1970 or later"),
         ({"start_at": "0001-01-01T00:00:00Z"}, "start_at", "year 1970 or later"),
@@ -195,6 +197,9 @@ def test_a_rate_needs_no_anchor() -> None:
         ({"max_occurrences": 0}, "max_occurrences", "at least 1"),
         ({"max_occurrences": 10**4000}, "max_occurrences", "at most"),
         ({"max_occurrences": 1.0}, "max_occurrences", "whole number"),
+        ({"expires_after_seconds": 0}, "expires_after_seconds", "at least 1"),
+        ({"expires_after_seconds": 31_622_401}, "expires_after_seconds", "at most 31,622,400"),
+        ({"expires_after_seconds": 1.5}, "expires_after_seconds", "whole number"),
         ({"jitter_seconds": -1}, "jitter_seconds", "at least 0"),
         ({"jitter_seconds": 86_401}, "jitter_seconds", "at most 86,400"),
         ({"jitter_seconds": float("nan")}, "jitter_seconds", "finite"),
@@ -256,6 +261,8 @@ def test_a_wrong_field_is_named_with_what_is_allowed(
         {"exclude": []},
         {"anchor": "1970-01-01T00:00:00Z"},
         {"max_occurrences": 1},
+        {"expires_after_seconds": 1},
+        {"expires_after_seconds": 31_622_400},
         {"jitter_seconds": 86_400},
         {"misfire": {"window_seconds": 0}},
         {"misfire": {"window_seconds": 31_622_400}},
@@ -285,6 +292,11 @@ def test_all_wrong_fields_are_named_at_once() -> None:
         "exclude[1]",
         "end_at",
     }
+
+
+def test_an_anchor_without_an_offset_is_a_local_time_of_the_zone() -> None:
+    local = {"anchor": "2026-01-01T00:00:00", "timezone": "Europe/Berlin"}
+    assert schedule(**local).definition.anchor == datetime(2025, 12, 31, 23, tzinfo=UTC)
 
 
 def test_the_end_is_after_the_start() -> None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
-from hourhand.api.requests import BackfillInput, NoteInput, PageRequest, PreviewInput
+from hourhand.api.requests.schedule_operations import (
+    BackfillInput,
+    NoteInput,
+    PageRequest,
+    PreviewInput,
+)
 from hourhand.domain.errors import HourhandError, InvalidInput, NotSupportedYet, TooLarge
 from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.schedules.schedule import BackfillOrder, Reprocess
@@ -34,8 +40,8 @@ def test_a_backfill_has_defaults_for_all_but_its_range() -> None:
         assert parsed.start == datetime(2025, 12, 31, 23, tzinfo=UTC)
         assert parsed.end == datetime(2026, 1, 2, tzinfo=UTC)
         assert (parsed.overlap, parsed.order) == (OverlapPolicy.BUFFER_ALL, BackfillOrder.OLDEST)
-        assert (parsed.max_active, parsed.reprocess) == (1, Reprocess.NONE)
-        assert (parsed.dry_run, parsed.note) == (False, None)
+        assert (parsed.max_active, parsed.reprocess) == (None, Reprocess.NONE)
+        assert (parsed.dry_run, parsed.note) == (False, "")
 
 
 def test_every_field_of_a_backfill_is_taken() -> None:
@@ -48,7 +54,7 @@ def test_every_field_of_a_backfill_is_taken() -> None:
         "note": "again",
     }
     parsed = BackfillInput.parse({**RANGE, **chosen})
-    assert parsed.model_dump(include=set(chosen)) == chosen
+    assert asdict(parsed).items() >= chosen.items()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hourhand.api.requests import parse_instant
+from hourhand.api.requests._times import parse_instant
 from hourhand.domain.times import from_ms, rfc3339, to_ms
 
 JANUARY = datetime(2026, 1, 1, tzinfo=UTC)

@@ -22,7 +22,7 @@ from hourhand.domain.jobs.pauses import Waiting
 from hourhand.domain.jobs.waiting import Reservation, WaitKind, WaitsFor
 from hourhand.memory import START
 from hourhand.services.jobs.queries import JobReport
-from hourhand.testing import make_content, make_job
+from tests.world.factories import make_content, make_job
 
 ERROR = ErrorInfo(type="ValueError", message="no", retryable=False, traceback="line 1")
 ATTEMPT = Attempt(
@@ -123,7 +123,7 @@ def test_a_job_that_waits_for_a_slot_says_since_when_and_how_many_run_at_once() 
         "kind": "slot",
         "since": "2026-01-05T09:00:00.000Z",
         "max_running": 2,
-        **dict.fromkeys(("limit", "key", "name", "position")),
+        **dict.fromkeys(("limit", "key", "name", "position", "blocked_by")),
     }
     assert job_response(told)["waits_for"] == waits
     assert job_summary(told)["waits_for"] == waits

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.requests import CalendarInput
+from hourhand.api.requests.schedule_operations import CalendarInput
 from hourhand.api.views.schedules import calendar_response, occurrence_page
 from hourhand.domain.jobs.job import EventKind, JobStatus
 from hourhand.domain.schedules.recurrence import (
@@ -19,7 +19,7 @@ from hourhand.domain.schedules.recurrence import (
 from hourhand.domain.schedules.schedule import Calendar, JournalEntry, SkipReason
 from hourhand.memory import START
 from hourhand.services.schedules.queries import OccurrencePage, OccurrenceRecord
-from hourhand.testing import make_event, make_job
+from tests.world.factories import make_event, make_job
 
 
 def told(record: OccurrenceRecord) -> Any:

@@ -9,7 +9,7 @@ import pytest
 from hourhand.aws.layout.schedules import definition_from_json, definition_to_json
 from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.jobs.job import OnLost, Priority
-from hourhand.domain.jobs.retry import Backoff, Jitter
+from hourhand.domain.jobs.retry import Backoff, Jitter, RetryChanges
 from hourhand.domain.schedules.recurrence import (
     DstFold,
     DstGap,
@@ -24,7 +24,6 @@ from hourhand.domain.schedules.schedule import (
     Keep,
     Misfire,
     MisfirePolicy,
-    RetryChanges,
     ScheduleDefinition,
 )
 from hourhand.json_dataclasses import Misfit, from_record, to_record
@@ -72,6 +71,8 @@ FULL = ScheduleDefinition(
     max_occurrences=12,
     pause_on_failure=True,
     keep=Keep(succeeded=0, failed=10_000),
+    expires_after_seconds=600,
+    is_anchor_given=True,
 )
 
 
@@ -113,8 +114,8 @@ def test_a_default_is_stored_so_that_it_may_change_in_the_model() -> None:
 
 
 def test_the_names_of_stored_fields_stay() -> None:
-    names = "buffer_limit dst_fold dst_gap exclude expressions handler is_union jitter_seconds"
-    names += " keep misfire overlap pause_on_failure tags timezone"
+    names = "buffer_limit dst_fold dst_gap exclude expressions handler is_anchor_given is_union"
+    names += " jitter_seconds keep misfire overlap pause_on_failure tags timezone"
     assert " ".join(sorted(json.loads(definition_to_json(PLAIN)))) == names
 
 

@@ -32,7 +32,7 @@ from hourhand.domain.jobs.job import Content, Job, JobStatus, OnLost, Priority, 
 from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
 from hourhand.domain.times import to_ms
 from hourhand.memory import START
-from hourhand.testing import make_event, make_job
+from tests.world.factories import make_event, make_job
 
 RECORD_CODECS = (SCHEDULE_CODECS, BACKFILL_CODECS, CALENDAR_CODECS, WALK_CODECS)
 KEPT_ELSEWHERE = {

@@ -13,7 +13,7 @@ from hourhand.domain.jobs.job import Priority
 from hourhand.domain.jobs.parents import ParentToFind
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.memory import START
-from hourhand.testing import make_job, make_message
+from tests.world.factories import make_job, make_message
 
 NAMES = {"hourhand-high": Priority.HIGH, "hourhand-low": Priority.LOW}
 

@@ -41,10 +41,10 @@ from hourhand.domain.ticks.watermark import Watermark
 from hourhand.memory import START, RecordingTelemetry
 from hourhand.ports import Found
 from hourhand.ports.control_store import Lease, TickRecord
-from hourhand.testing import make_job, make_record
 from tests.contract.schedule_makers import event_of
 from tests.unit.aws.conftest import Installation
 from tests.unit.aws.test_schedule_store import BACKFILL, CALENDAR, DEFINITION, SCHEDULE, page_of
+from tests.world.factories import make_job, make_record
 
 LATER = START + timedelta(days=1)
 MINUTE = timedelta(minutes=1)
@@ -133,6 +133,7 @@ SIDE_KEYS = {
     Kind.DECISIONS: SideKey("job-1", "R#g"),
     Kind.VALUE: SideKey("job-1", "V#charge#1"),
     Kind.SIGNAL: SideKey("job-1", "S#approved#1"),
+    Kind.QUOTA: SideKey("q.digest", "l"),
 }
 
 

@@ -333,14 +333,14 @@ def test_each_try_is_signed_anew(server: RawServer) -> None:
     assert tokens == ["token1", "token2"]
 
 
-def test_the_waits_double_and_have_chance_in_them(server: RawServer) -> None:
+def test_the_waits_grow_by_four_and_have_chance_in_them(server: RawServer) -> None:
     server.answers = [refusing("ThrottlingException")]
     client = lean(boto("dynamodb", server.url, attempts=5), _Fixed)
     waits: list[float] = []
     client._sleep = waits.append
     for _ in range(3):
         refused(client)
-    assert all(0 <= wait <= 2 ** (number % 4) for number, wait in enumerate(waits))
+    assert all(0 <= wait <= 4 ** (number % 4 - 1) for number, wait in enumerate(waits))
     assert len(set(waits)) == len(waits) == 12
 
 

@@ -18,6 +18,8 @@ READY = {"State": "Active", "LastUpdateStatus": "Successful", "Runtime": "python
     ("changes", "status"),
     [
         ({}, Status.OK),
+        ({"Description": "Hourhand 1, deployment x: api of y"}, Status.OK),
+        ({"Description": "Hourhand 1, deployment x: api of y, without bytecode"}, Status.WARNING),
         ({"State": "Pending"}, Status.WARNING),
         ({"State": "Inactive"}, Status.WARNING),
         ({"LastUpdateStatus": "InProgress"}, Status.WARNING),

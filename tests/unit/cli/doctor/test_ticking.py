@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -20,6 +21,7 @@ from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.ticks.watermark import Resweep, Watermark
 from hourhand.memory import START
 from hourhand.ports.control_store import TickRecord
+from hourhand.services.jobs.puts import THROTTLED_SHARD
 from tests.unit.cli.doctor.fakes import DEPLOYMENT, Answer, client_error, fake_aws, found, statuses
 
 RECORD = TickRecord(at=START, holder="h-1", epoch=7)
@@ -131,8 +133,32 @@ def test_a_control_table_that_may_not_be_read_hides_no_dead_jobs() -> None:
     script: dict[str, Answer] = {
         "dynamodb.get_item": client_error("AccessDeniedException"),
         "dynamodb.query": query,
+        "logs.filter_log_events": client_error("ResourceNotFoundException"),
     }
     findings = found(ticking_looks(fake_aws(script), DEPLOYMENT))
-    assert statuses(findings) == [Status.FAILED, Status.FAILED, Status.WARNING]
+    assert statuses(findings) == [Status.FAILED, Status.FAILED, Status.WARNING, Status.OK]
     assert "lacks dynamodb:GetItem" in findings[0].seen
     assert findings[2].seen == "1 unresolved; one of the newest is j-9"
+
+
+def test_the_shard_that_throttles_most_is_named_by_the_lines_of_the_logs() -> None:
+    asked: list[dict[str, Any]] = []
+
+    def events(**arguments: Any) -> dict[str, Any]:
+        asked.append(arguments)
+        if "nextToken" not in arguments:
+            return {"events": [], "nextToken": "more"}
+        shards = (3, 1, 3) if arguments["logGroupName"].endswith("-api") else ()
+        return {"events": [{"message": json.dumps({"shard": shard})} for shard in shards]}
+
+    script: dict[str, Answer] = {
+        "dynamodb.get_item": client_error("AccessDeniedException"),
+        "dynamodb.query": {"Items": []},
+        "logs.filter_log_events": events,
+    }
+    finding = found(ticking_looks(fake_aws(script), DEPLOYMENT))[-1]
+    assert finding.status is Status.WARNING
+    assert finding.seen == "DynamoDB throttled new jobs in shard 3 in 2 calls of the last hour"
+    assert "hourhand shards set" in finding.fix
+    assert [each["logGroupName"][-6:] for each in asked] == ["ev-api"] * 2 + ["worker"] * 2
+    assert {each["filterPattern"] for each in asked} == {f'"{THROTTLED_SHARD}"'}

@@ -89,6 +89,7 @@ def test_every_flag_reaches_the_load() -> None:
         "monitoring": "basic",
         "has_ceiling": False,
         "retention_days": 30,
+        "flows": {},
     }
 
 
@@ -183,3 +184,20 @@ def test_a_small_load_is_shown_what_an_idle_deployment_costs(
     flags = ("--jobs-per-month", jobs, "--stage", stage, "--batch", "500")
 
     assert len(_estimated(*flags)["advice"]) == sentences
+
+
+def test_what_jobs_have_is_named_and_priced() -> None:
+    flags = ["--with", "runs=1", "--with", "steps=10", "--with", "slot-waits=20%"]
+    plain, priced = (
+        json.loads(RUNNER.invoke(app, [*ISSUE, *more, "--json"]).output) for more in ([], flags)
+    )
+    assert priced["load"]["flows"] == {"runs": 1, "steps": 10, "slot-waits": 0.2}
+    assert priced["dollars"] > plain["dollars"] + 10 * 10 * 0.625
+    assert "10 steps each" in RUNNER.invoke(app, [*ISSUE, *flags]).output
+
+
+@pytest.mark.parametrize("given", ["steps", "steps=many", "stairs=1", "limits=120%"])
+def test_a_wrong_amount_is_refused(given: str) -> None:
+    result = RUNNER.invoke(app, [*ISSUE, "--with", given])
+    assert result.exit_code == 2
+    assert "--with" in result.output

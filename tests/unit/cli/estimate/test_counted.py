@@ -27,6 +27,7 @@ from hourhand.settings import DelayRounding, MonitoringLevel
 ROOT = Path(__file__).parents[4]
 RESULT = json.loads((ROOT / "bench" / "results" / "cost.json").read_text())
 COUNTED: Mapping[str, Any] = {each["life"]: each for each in RESULT["counted"]}
+FLOW_RESULT = json.loads((ROOT / "bench" / "results" / "flow-units.json").read_text())
 LATENESS = json.loads((ROOT / "bench" / "results" / "lateness-simulated.json").read_text())
 IDLE = RESULT["idle_months"]
 KB = 1024
@@ -77,6 +78,73 @@ def test_a_payload_in_s3_is_put_marked_and_read_as_was_counted() -> None:
 
     assert used["s3 put"] == COUNTED[life]["usage"]["s3 put"]
     assert used["s3 get"] == COUNTED[life]["usage"]["s3 get"]
+
+
+FLOWS: Mapping[str, Mapping[str, float]] = {
+    "plain": {},
+    "limit of 1": {"limits": 1},
+    "limit of 3": {"large-limits": 1},
+    "limit of 1, one of two waits": {"limits": 1, "slot-waits": 1 / 2},
+    "limit of 3, one of four waits": {"large-limits": 1, "large-slot-waits": 1 / 4},
+    "rate": {"rates": 1},
+    "rate, one of two waits": {"rates": 1, "rate-waits": 1 / 2},
+    "unique key": {"unique-keys": 1},
+    "unique key, submitted twice": {"unique-keys": 1, "unique-repeats": 1},
+    "debounced": {"debounces": 1},
+    "debounced, submitted twice": {"debounces": 1, "debounce-repeats": 1},
+    "run": {"runs": 1},
+    "run with 10 steps": {"runs": 1, "steps": 10},
+    "run with a sleep": {"runs": 1, "sleeps": 1},
+    "run with a signal": {"runs": 1, "signals": 1},
+    "run with 10 steps, a sleep and a signal": {"runs": 1, "steps": 10, "sleeps": 1, "signals": 1},
+    "run with a child": {"runs": 1, "child-calls": 1, "single-children": 1},
+    "run with a map of 100": {"runs": 1, "child-calls": 1, "children": 100},
+    "run with a map of 48, 16 at a time": {
+        "runs": 1,
+        "child-calls": 1,
+        "children": 48,
+        "chunks": 12,
+    },
+    "batch of 100": {"runs": 1, "child-calls": 1, "members": 100},
+}
+FLOW_ROWS = {row[0]: row[2:] for row in FLOW_RESULT["rows"]}
+
+
+@pytest.mark.parametrize("name", sorted(FLOW_ROWS))
+def test_limits_runs_and_children_are_priced_as_they_were_counted(name: str) -> None:
+    writes, reads, requests, calls = FLOW_ROWS[name]
+    load = Load(jobs=1, flows=FLOWS[name])
+    workers = hourhand_bill(load)["Lambda, workers"]["lambda call"]
+    taken = {
+        "write unit": writes_a_job(load),
+        "read unit": reads_a_job(load),
+        "sqs request": requests_a_job(load),
+        "lambda call": workers,
+    }
+    used = dict(zip(taken, (writes, reads, requests, calls), strict=True))
+    assert prices.dollars(taken) == pytest.approx(prices.dollars(used), rel=0.05)
+    for unit, amount in taken.items():
+        assert amount == pytest.approx(used[unit], rel=0.05), unit
+
+
+def test_every_flow_that_was_counted_is_compared_and_every_name_is_priced() -> None:
+    assert set(FLOW_ROWS) == set(FLOWS)
+    assert {flow for flows in FLOWS.values() for flow in flows} == set(counted.FLOWS)
+
+
+def test_a_submission_that_meets_a_job_costs_a_call_of_the_api() -> None:
+    once, twice = (Load(jobs=1e6, flows={"unique-repeats": n}) for n in (0, 1))
+    for service, unit in (("API Gateway", "http api request"), ("Lambda, API", "lambda GB-s")):
+        used = [hourhand_bill(load)[service][unit] for load in (once, twice)]
+        assert used[1] == pytest.approx(2 * used[0])
+
+
+def test_children_are_kept_and_run_as_their_runs_are() -> None:
+    alone, family = (Load(jobs=1e6, flows=flows) for flows in ({}, {"children": 9}))
+    kept, ran = "DynamoDB, storage", "Lambda, workers"
+    bills = [hourhand_bill(load) for load in (alone, family)]
+    assert bills[1][kept]["table GB-month"] == pytest.approx(10 * bills[0][kept]["table GB-month"])
+    assert bills[1][ran]["lambda GB-s"] == pytest.approx(10 * bills[0][ran]["lambda GB-s"])
 
 
 @pytest.mark.parametrize(("tenants", "share"), [(0.0, 0.0), (0.5, 0.5), (1.0, 1.0)])

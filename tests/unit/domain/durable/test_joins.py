@@ -14,6 +14,7 @@ from hourhand.domain.durable.joins import (
     JoinedCall,
     JoinRecord,
     RootRecord,
+    is_decided,
     is_root,
     join_of,
     join_record_key,
@@ -330,6 +331,18 @@ def test_without_a_root_the_record_says_whether_a_threshold_is_crossed(
     for index in range(failures):
         items.write(report_failure(link(10 + index, call), 1))
     assert wakes_run(items.record(), None) is wakes
+
+
+@pytest.mark.parametrize(
+    ("tolerate", "min_success", "most"),
+    [(None, None, None), (3, None, 3), (None, 48, 2), (3, 48, 2), (1, 48, 1), (None, 51, -1)],
+)
+def test_no_more_children_may_fail_than_the_required_successes_leave(
+    tolerate: int | None, min_success: int | None, most: int | None
+) -> None:
+    call = ChildrenCall(total=50, handler="double", tolerate=tolerate, min_success=min_success)
+    assert call.most_failures == most
+    assert is_decided(call, 0, 3) is (most is not None and most < 3)
 
 
 def test_an_early_end_needs_a_threshold() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hourhand.domain.durable.tokens import MAX_TOKEN, CallbackToken, read_token
+from hourhand.domain.durable.tokens import MAX_TOKEN, CallbackToken, hide_token, read_token
 
 ids = st.from_regex(r"[A-Za-z0-9_-]{1,100}|[ckou]\.[a-z2-7]{32}", fullmatch=True)
 paths = st.from_regex(r"[A-Za-z0-9_./:-]{1,200}", fullmatch=True)
@@ -59,3 +59,15 @@ def _data() -> bytes:
 )
 def test_a_text_that_is_no_token_is_refused(text: str) -> None:
     assert read_token(text) is None
+
+
+@pytest.mark.parametrize("end", ["", "/succeed", "?a=1", "/fail?a=1"])
+def test_an_address_is_shown_without_the_token_of_a_callback(end: str) -> None:
+    for start in ("", "POST ", "https://api.example.org", "https://example.org/prod"):
+        shown = hide_token(f"{start}/v1/callbacks/{ONE}{end}")
+        assert shown == f"{start}/v1/callbacks/{{token}}{end}"
+    assert hide_token("/v1/jobs/j1/signals/paid") == "/v1/jobs/j1/signals/paid"
+
+
+def test_a_token_that_is_printed_shows_no_secret() -> None:
+    assert str(ONE.secret) not in repr(ONE)

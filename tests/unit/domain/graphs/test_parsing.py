@@ -253,7 +253,7 @@ def test_a_concurrency_that_is_no_number_of_jobs_is_refused(concurrency: Any) ->
     assert problems(raw) == {"nodes.a.map.concurrency": "must be a whole number from 1 to 10,000"}
 
 
-@pytest.mark.parametrize("tolerate", [0, 3, 0.5, MAX_MAP_ITEMS])
+@pytest.mark.parametrize("tolerate", [0, 3, 0.5, 1.0, 1, MAX_MAP_ITEMS])
 def test_a_map_tolerates_a_number_or_a_share_of_failures(tolerate: float) -> None:
     mapped = (
         parse_graph(graph(a={"map": {"over": [], "handler": "h", "tolerate": tolerate}}))
@@ -265,11 +265,11 @@ def test_a_map_tolerates_a_number_or_a_share_of_failures(tolerate: float) -> Non
     assert (mapped.tolerate, type(mapped.tolerate)) == (tolerate, type(tolerate))
 
 
-@pytest.mark.parametrize("tolerate", [-1, 1.0, 1.5, 0.0, True, "1", MAX_MAP_ITEMS + 1])
+@pytest.mark.parametrize("tolerate", [-1, 1.5, -0.5, True, "1", MAX_MAP_ITEMS + 1])
 def test_any_other_tolerance_is_refused(tolerate: Any) -> None:
     raw = graph(a={"map": {"over": [], "handler": "h", "tolerate": tolerate}})
 
-    assert "or a share between 0 and 1" in problems(raw)["nodes.a.map.tolerate"]
+    assert "or a share from 0.0 to 1.0" in problems(raw)["nodes.a.map.tolerate"]
 
 
 def test_problems_of_all_nodes_are_named_at_once() -> None:
@@ -354,3 +354,25 @@ def test_a_long_wrong_name_is_shortened_in_the_error() -> None:
     message = problems(graph(a=job("x" * 5_000)))["nodes.a.after"]
 
     assert len(message) < 200
+
+
+# --- how many jobs it asks for ---
+
+
+def maps(count: int, over: Any) -> dict[str, Any]:
+    work = {"map": {"over": over, "handler": "h"}, "after": ["m"]}
+    return {f"n{number:03d}": work for number in range(count)}
+
+
+def test_a_graph_whose_literals_show_too_many_jobs_is_refused_with_the_number() -> None:
+    whole = {"map": {"over": [0] * MAX_MAP_ITEMS, "handler": "h"}}
+    asked = graph(m=whole, **maps(990, {"$result": "m"}))
+    assert problems(asked) == {
+        "nodes": "ask for 9,910,000 jobs in all; at most 100,000 are allowed"
+    }
+    assert parse_graph(graph(m=whole, **maps(9, {"$result": "m"}))).known_jobs == 100_000
+    assert "100,001" in problems(graph(m=whole, one=job(), **maps(9, {"$result": "m"})))["nodes"]
+
+
+def test_a_map_over_a_result_that_is_not_known_may_have_no_jobs() -> None:
+    assert parse_graph(graph(m=job(), **maps(990, {"$result": "m"}))).known_jobs == 1

@@ -20,7 +20,7 @@ from hourhand.domain.jobs.waiting import WaitKind, WaitsFor
 from hourhand.domain.limits.job_limits import OVERLAP_POSITION
 from hourhand.domain.schedules.schedule import MISFIRE_GRACE, JournalEntry, Schedule, SkipReason
 from hourhand.memory import START
-from hourhand.testing import make_job
+from tests.world.factories import make_job
 
 SECOND = timedelta(seconds=1)
 NOMINAL = START

@@ -34,7 +34,6 @@ from hourhand.domain.jobs.pauses import NO_PAUSES, PUT_OFF_AFTER, PUT_OFF_BY, Ha
 from hourhand.domain.jobs.transitions import mark_dispatched_again
 from hourhand.domain.jobs.waiting import PAUSE, WaitKind, WaitsFor
 from hourhand.domain.ticks.timings import Timings
-from hourhand.testing import make_event
 from tests.unit.domain.job_samples import (
     NOW,
     a_final_job,
@@ -45,6 +44,7 @@ from tests.unit.domain.job_samples import (
     after,
     an_abandoned_job,
 )
+from tests.world.factories import make_event
 
 TIMINGS = Timings()
 MISSED = DispatchAgain(Priority.MEDIUM, "message missed")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.transitions import EnqueuedMarks, mark_enqueued
 from hourhand.memory import START
-from hourhand.testing import ACTOR, make_event, make_job
+from tests.world.factories import ACTOR, make_event, make_job
 
 SHORT = (make_event(at=START),)
 LONG = tuple(make_event(at=START, reason="x" * 90) for _ in range(30))

@@ -14,8 +14,8 @@ from hourhand.domain.jobs.log import (
     FIRST_STEP,
     LONGEST_STEP,
     MILLISECOND,
+    ListOrder,
     LogLine,
-    LogOrder,
     Search,
     Span,
     begin_search,
@@ -25,7 +25,7 @@ from hourhand.domain.jobs.log import (
 from tests.unit.domain.job_samples import NOW, a_job, after
 
 SECOND = timedelta(seconds=1)
-OLDEST, NEWEST = LogOrder.OLDEST, LogOrder.NEWEST
+OLDEST, NEWEST = ListOrder.OLDEST, ListOrder.NEWEST
 
 
 def attempt(token: int, start: float | None, end: float | None) -> Attempt:
@@ -96,12 +96,12 @@ def test_a_search_begins_at_its_end_of_the_log() -> None:
     assert begin_search(OLDEST, SPANS).next_span(SPANS) == Span(after(0), after(0) + FIRST_STEP)
     newest = begin_search(NEWEST, SPANS).next_span(SPANS)
     assert newest == Span(after(6_000) - FIRST_STEP, after(6_000))
-    for order in LogOrder:
+    for order in ListOrder:
         assert begin_search(order, ()).next_span(()) is None
 
 
-@pytest.mark.parametrize("order", LogOrder)
-def test_a_search_comes_to_every_moment_once_and_goes_faster(order: LogOrder) -> None:
+@pytest.mark.parametrize("order", ListOrder)
+def test_a_search_comes_to_every_moment_once_and_goes_faster(order: ListOrder) -> None:
     search, found = begin_search(order, SPANS), []
     while (part := search.next_span(SPANS)) is not None:
         found.append(part)

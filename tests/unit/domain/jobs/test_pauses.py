@@ -25,7 +25,7 @@ from hourhand.domain.jobs.pauses import (
 from hourhand.domain.jobs.waiting import PAUSE, WaitKind, WaitsFor
 from hourhand.domain.times import to_ms
 from hourhand.memory import START
-from hourhand.testing import make_job
+from tests.world.factories import make_job
 
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)

@@ -44,6 +44,7 @@ each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 RECORDED_NOWHERE = {
     *("debounce", "supersede", "keep_payload", "heartbeat", "finish"),
     *("flag", "clear_flag", "keep_journal", "mark_compensated", "prolong_child"),
+    "count_signal",
 }
 """Moves that leave no event: repeated, they are harmless."""
 
@@ -238,7 +239,7 @@ ON_RECORD = [case for case in CASES if case.builder not in {*RECORDED_NOWHERE, "
 @pytest.mark.parametrize("case", ON_RECORD, ids=lambda case: case.name)
 def test_what_people_do_to_a_waiting_job_belongs_to_no_attempt(case: Case) -> None:
     first, *_ = case.build(replace(case.ordinary, attempt=3, token=7)).events
-    is_theirs = case.builder in {"cancel_waiting", "change", "redrive"}
+    is_theirs = case.builder in {"adopt", "cancel_waiting", "change", "redrive"}
     assert (first.attempt, first.token) == ((0, 0) if is_theirs else (3, 7))
 
 

@@ -23,7 +23,6 @@ from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.transitions import keep_after_end
 from hourhand.domain.jobs.waiting import WaitKind, WaitsFor
 from hourhand.domain.ticks.buckets import Entry
-from hourhand.testing import make_job
 from tests.unit.domain.condition_cases import CASES, SOON, Case
 from tests.unit.domain.job_samples import (
     IN_BUCKET,
@@ -36,6 +35,7 @@ from tests.unit.domain.job_samples import (
     an_abandoned_job,
 )
 from tests.unit.domain.move_samples import complete, done, recover
+from tests.world.factories import make_job
 
 WEEK = timedelta(days=7)
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

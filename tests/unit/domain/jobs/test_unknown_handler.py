@@ -16,7 +16,7 @@ from hourhand.domain.jobs.unknown_handler import (
 )
 from hourhand.domain.ticks.timings import Timings
 from hourhand.memory import START
-from hourhand.testing import make_job
+from tests.world.factories import make_job
 
 GRACE = Timings().handler_grace
 SINCE_START = f"no handler since {START:%Y-%m-%dT%H:%M:%SZ}"

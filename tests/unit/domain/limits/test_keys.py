@@ -121,6 +121,7 @@ def test_keys_of_different_types_are_different_keys() -> None:
     digests = {key_digest("sync.1", value) for value in values}
     assert len(digests) == len(values)
     assert {len(digest) for digest in digests} == {10}
+    assert key_digest("sync.1", 1.0) == key_digest("sync.1", 1) != key_digest("sync.1", 1.5)
     assert key_digest("sync.1", {"a": 1, "b": 2}) == key_digest("sync.1", {"b": 2, "a": 1})
 
 

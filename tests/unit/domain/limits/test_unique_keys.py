@@ -83,6 +83,10 @@ def test_a_key_belongs_to_a_handler_a_tenant_and_a_value() -> None:
     assert len(set(digests)) == len(digests)
     assert {len(digest) for digest in digests} == {UNIQUE_DIGEST_CHARACTERS}
     assert unique.digest_of("a", fields({"day": 1, "more": 2})) == digests[0]
+    for equal, other in ((1, 1.0), (0, -0.0), ([1, {"a": 2}], [1.0, {"a": 2.0}])):
+        assert unique.digest_of("a", fields({"day": equal})) == unique.digest_of(
+            "a", fields({"day": other})
+        )
 
 
 @pytest.mark.parametrize("key", ["payload.day", "payload", "tenant", "tags.hour"])

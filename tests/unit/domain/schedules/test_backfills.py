@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
+from hourhand.domain.groups.overlap import NO_LIMIT, Overlap, OverlapPolicy
 from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.domain.schedules import backfills
@@ -38,9 +38,10 @@ from hourhand.domain.schedules.schedule import (
     JournalEntry,
     Reprocess,
     ScheduleDefinition,
+    SkipReason,
 )
 from hourhand.memory import FAKE_SECRET
-from hourhand.testing import make_event, make_job
+from tests.world.factories import make_event, make_job
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 NOW = START + timedelta(days=2)
@@ -235,7 +236,7 @@ def test_a_backfill_is_judged_in_a_group_of_its_own(order: BackfillOrder) -> Non
         group="s.b1",
         policy=OverlapPolicy.BUFFER_ALL,
         max_running=3,
-        buffer_limit=1000,
+        buffer_limit=NO_LIMIT,
         newest_first=order is BackfillOrder.NEWEST,
     )
 
@@ -323,6 +324,18 @@ def test_a_job_of_another_is_not_taken_for_its_own(history: tuple[Any, ...]) -> 
     job = make_job(id=ID, status=JobStatus.DEAD, history=history)
     assert _does(_plan(job)) == "skip"
     assert _does(_plan(job, reprocess=Reprocess.FAILED)) == "redrive"
+
+
+@pytest.mark.parametrize("reprocess", Reprocess)
+def test_a_job_of_its_own_that_a_pause_cancelled_is_redriven(reprocess: Reprocess) -> None:
+    paused = make_event(kind=EventKind.CANCELLED, reason=SkipReason.PAUSED)
+    first = make_job(id=ID, status=JobStatus.CANCELLED, history=(MADE, paused))
+    assert _does(_plan(first, reprocess=reprocess)) == "redrive"
+    # Of two jobs of a nominal time, it is the one that this backfill made anew.
+    ended = make_job(id=ID, status=JobStatus.SUCCEEDED)
+    again = make_job(id=AGAIN_ID, status=JobStatus.CANCELLED, history=(MADE, paused))
+    plan = _plan(ended, again, reprocess=reprocess)
+    assert (plan.redrives, plan.orders, plan.skipped) == ([AGAIN_ID], [], 0)
 
 
 def test_a_step_ends_when_its_room_is_used_up() -> None:

@@ -9,17 +9,21 @@ from typing import Any
 
 import pytest
 
+from hourhand.domain.jobs.retry import RetryChanges
 from hourhand.domain.schedules.changes import (
     DELETED_KEPT,
+    MAX_FORMER_RULES,
     add_backfill,
     annotate,
     create,
     definition_name,
     delete,
     give_to_tenant,
+    gives_up,
     newest_until,
     pause,
     put_back,
+    put_over_deleted,
     recompute,
     record,
     replace_definition,
@@ -37,7 +41,7 @@ from hourhand.domain.schedules.recurrence import (
 )
 from hourhand.domain.schedules.schedule import (
     CalendarName,
-    RetryChanges,
+    FormerRule,
     Schedule,
     ScheduleDefinition,
     SkipReason,
@@ -52,7 +56,7 @@ from tests.unit.domain.schedule_samples import (
     minutes,
     misfire,
     ordered,
-    recurrence_of,
+    rules_of,
     skipped,
     told,
     visit,
@@ -108,6 +112,7 @@ def test_equal_definitions_and_only_those_share_a_name() -> None:
         "end_at": NOON,
         "max_occurrences": 1,
         "pause_on_failure": True,
+        "is_anchor_given": True,
     }
     names = {definition_name(replace(MINUTELY, **{name: value})) for name, value in varied.items()}
     assert len(names | {definition_name(MINUTELY)}) == len(varied) + 1
@@ -288,11 +293,36 @@ def test_the_same_nominal_time_under_another_definition_is_made_again_to_be_adop
     assert withdrawn(before, decision.schedule) == []
 
 
-def test_what_the_definition_before_left_undecided_is_told() -> None:
-    run = skipped(6, 20, SkipReason.REPLACED, 15)
-    after = do_replace(visited(), at(20), undecided=(run,))
-    assert after.journal[-1] == run
-    assert after.cursor == at(20)
+def test_what_the_definition_before_left_undecided_stays_so_beside_its_rule() -> None:
+    after = do_replace(visited(), at(20), before=MINUTELY)
+    assert (after.cursor, after.effective_from) == (at(5), at(5) + TICK)
+    assert after.former == (FormerRule(definition_name(MINUTELY), at(20)),)
+    # What a former rule ruled is decided since then, or is ruled by the next one, too.
+    again = do_replace(replace(after, cursor=at(21)), at(30), before=HOURLY)
+    assert (again.cursor, again.former) == (at(21), ())
+
+
+def test_an_edit_that_leaves_the_rule_as_it_is_keeps_no_former_one() -> None:
+    other = replace(HOURLY, payload_text="1", misfire=misfire("all"))
+    after = do_replace(visited(HOURLY), at(20), before=other)
+    assert (after.cursor, after.former) == (at(5), ())
+
+
+def test_an_edit_passes_over_what_nothing_is_known_of_or_its_count_had_ended() -> None:
+    assert do_replace(visited(), at(20)).cursor == at(20)
+    ended = make_definition(max_occurrences=5)
+    after = do_replace(visited(ended), at(20), before=ended)
+    assert (after.cursor, after.former) == (at(20), ())
+
+
+def test_the_rules_since_the_cursor_are_not_kept_without_end() -> None:
+    schedule = visited()
+    for minute in range(MAX_FORMER_RULES):
+        assert not gives_up(schedule, MINUTELY)
+        schedule = do_replace(schedule, at(20 + minute), before=MINUTELY)
+    assert gives_up(schedule, MINUTELY)
+    after = do_replace(schedule, at(60), before=MINUTELY)
+    assert (after.cursor, after.former) == (at(60), ())
 
 
 @pytest.mark.parametrize(
@@ -313,16 +343,20 @@ def test_a_replacement_is_paused_as_it_was_unless_it_says_otherwise(
     after = do_replace(before, at(2), paused=paused)
     assert after.paused_at == paused_at
     assert after.next_at == (at(2) if paused_at is None else None)
-    assert after.resumed_at is None
+    resumed = (at(1), at(2)) if was_paused and paused is False else (None, None)
+    assert (after.paused_from, after.resumed_at) == resumed
 
 
-@pytest.mark.parametrize("paused", [None, False, True])
-def test_a_deleted_schedule_that_is_put_again_begins_anew(paused: bool | None) -> None:
-    before = do_delete(do_pause(visited(), at(1)), at(2))
-    after = do_replace(before, at(3), paused=paused)
-    assert (after.deleted_at, after.keep_until, after.created_at) == (None, None, at(3))
-    assert after.paused_at == (at(3) if paused else None)
-    assert after.revision == before.revision + 1
+def test_a_schedule_that_is_put_over_a_deleted_one_goes_on_with_its_events_alone() -> None:
+    deleted = do_delete(do_pause(visited(), at(1)), at(2))
+    created = new(HOURLY, at(3))
+    after = put_over_deleted(created, deleted)
+    assert (after.sequence, after.revision) == (deleted.sequence + 1, deleted.revision + 1)
+    assert (after.incarnation, after.key, deleted.key) == (1, "s.1", "s")
+    assert after.tenant_since == deleted.created_at
+    of_the_item = {"sequence", "revision", "incarnation", "tenant_since", "last_event"}
+    others = [f.name for f in fields(Schedule) if f.name not in of_the_item]
+    assert [getattr(after, n) for n in others] == [getattr(created, n) for n in others]
 
 
 # --- pause and resume ---
@@ -378,7 +412,6 @@ def unpaused(note: str) -> Schedule:
         (do_replace(noted("why"), at(3)), ("why", "mine")),
         (do_replace(noted("why"), at(3), paused=True), ("why", "mine")),
         (do_replace(noted("why"), at(3), paused=False), ("mine", None)),
-        (do_replace(do_delete(noted("why"), at(3)), at(4)), ("mine", None)),
         (do_replace(noted("why"), at(3), note="new"), ("why", "new")),
         (do_replace(noted("why"), at(3), note="why"), ("why", "mine")),
         (do_replace(noted("why"), at(3), note="mine"), ("why", "mine")),
@@ -388,8 +421,6 @@ def unpaused(note: str) -> Schedule:
         (do_replace(unpaused("mine"), at(3), note="new"), ("new", None)),
         (do_replace(unpaused("mine"), at(3), note="why", paused=True), ("why", "mine")),
         (do_replace(unpaused("mine"), at(3), note="mine", paused=True), ("mine", None)),
-        (do_replace(do_delete(noted("why"), at(3)), at(4), note="why"), ("why", None)),
-        (do_replace(do_delete(noted("x"), at(3)), at(4), note="y", paused=True), ("y", None)),
     ],
 )
 def test_the_note_of_a_pause_stands_for_the_schedules_own_until_it_ends(
@@ -406,9 +437,9 @@ def test_another_tenant_gets_no_note_and_has_the_schedule_from_now_on() -> None:
 
 def test_a_schedule_that_is_put_again_after_its_deletion_stays_its_tenants() -> None:
     before = visited()
-    revived = do_replace(do_delete(before, at(2)), at(3))
+    revived = put_over_deleted(new(MINUTELY, at(3)), do_delete(before, at(2)))
     assert (revived.created_at, revived.tenant_since) == (at(3), before.created_at)
-    again = do_replace(do_delete(revived, at(4)), at(5))
+    again = put_over_deleted(new(MINUTELY, at(5)), do_delete(revived, at(4)))
     assert again.tenant_since == before.created_at
 
 
@@ -516,8 +547,6 @@ def test_a_replacement_keeps_the_origin_unless_it_says_otherwise(
 ) -> None:
     before = replace(visited(), managed_by="code")
     assert do_replace(before, at(2), managed_by=given).managed_by == expected
-    revived = do_replace(do_delete(before, at(2)), at(3), managed_by=given)
-    assert revived.managed_by == (given or "")
 
 
 def test_a_job_of_a_definition_that_was_replaced_counts_for_no_bound_of_the_new_one() -> None:
@@ -581,7 +610,5 @@ def test_only_jobs_of_the_schedule_itself_are_withdrawn() -> None:
 def test_a_job_is_not_withdrawn_from_whoever_adopted_it() -> None:
     before = visited()
     after = do_recompute(before, at(2.5))
-    decided = decide(
-        after, MINUTELY, recurrence_of(MINUTELY), now=at(2.5), horizon=at(2.5) + LOOK_AHEAD
-    )
+    decided = decide(after, rules_of(MINUTELY), now=at(2.5), horizon=at(2.5) + LOOK_AHEAD)
     assert withdrawn(before, decided.schedule) == []

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 
 import pytest
 
-from hourhand.domain.schedules import journal
 from hourhand.domain.schedules.journal import (
     RING_ENTRIES,
     RING_ENTRIES_LEFT,
@@ -21,7 +21,7 @@ from hourhand.domain.schedules.journal import (
     split_journal,
 )
 from hourhand.domain.schedules.recurrence import ExcludedTimes
-from hourhand.domain.schedules.rule import Work
+from hourhand.domain.schedules.rule import MAX_WORK, Work
 from hourhand.domain.schedules.schedule import JournalEntry, ScheduleDefinition, SkipReason
 from tests.unit.domain.schedule_samples import (
     NOON,
@@ -32,6 +32,9 @@ from tests.unit.domain.schedule_samples import (
     recurrence_of,
     skipped,
 )
+
+WORK_OF_THREE = 24
+"""Twenty units to begin with, and one for each time."""
 
 PAUSED, MISFIRE, EXCLUDED = SkipReason.PAUSED, SkipReason.MISFIRE, SkipReason.EXCLUDED
 
@@ -79,34 +82,40 @@ def test_what_was_noted_apart_is_added_after_what_is_there() -> None:
     assert runs.entries == [skipped(1, 2, PAUSED, 2), skipped(3, 3, PAUSED)]
 
 
+def _skipped_runs(
+    definition: ScheduleDefinition,
+    until: datetime,
+    reason: SkipReason,
+    made_before: Set[datetime] = frozenset(),
+    most: int = MAX_WORK,
+) -> tuple[JournalEntry, ...]:
+    work = Work(most)
+    fires = recurrence_of(definition).fires(NOON, until, work)
+    return skipped_runs(fires, until, work, reason, made_before)
+
+
 def test_what_nobody_will_decide_is_told_with_its_reason_and_exclusions_with_theirs() -> None:
     definition = make_definition(exclude=(ExcludedTimes(at(3), at(4)),))
-    found = skipped_runs(recurrence_of(definition), NOON, at(5), SkipReason.REPLACED)
+    found = _skipped_runs(definition, at(5), SkipReason.REPLACED)
     assert found == (
         skipped(1, 2, SkipReason.REPLACED, 2),
         skipped(3, 3, EXCLUDED),
         skipped(4, 4, SkipReason.REPLACED),
         skipped(5, 5, SkipReason.REPLACED),
     )
-    assert skipped_runs(recurrence_of(definition), NOON, NOON, PAUSED) == ()
+    assert _skipped_runs(definition, NOON, PAUSED) == ()
 
 
-def test_too_many_to_be_counted_are_told_as_at_least_so_many(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # Twenty units to begin with, and one for each time.
-    monkeypatch.setattr(journal, "MAX_WORK", 24)
-    (entry,) = skipped_runs(recurrence_of(make_definition()), NOON, at(9), PAUSED)
+def test_too_many_to_be_counted_are_told_as_at_least_so_many() -> None:
+    (entry,) = _skipped_runs(make_definition(), at(9), PAUSED, most=WORK_OF_THREE)
     assert (entry.first, entry.last, entry.count, entry.is_least) == (at(1), at(9), 3, True)
-    whole = skipped_runs(recurrence_of(make_definition()), NOON, at(3), PAUSED)
+    whole = _skipped_runs(make_definition(), at(3), PAUSED, most=WORK_OF_THREE)
     assert whole == (skipped(1, 2, PAUSED, 2), skipped(3, 3, PAUSED))
 
 
-def test_a_time_with_a_job_does_not_stand_for_those_that_are_not_counted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(journal, "MAX_WORK", 24)
-    found = skipped_runs(recurrence_of(make_definition()), NOON, at(9), PAUSED, {at(3), at(4)})
+def test_a_time_with_a_job_does_not_stand_for_those_that_are_not_counted() -> None:
+    there = {at(3), at(4)}
+    found = _skipped_runs(make_definition(), at(9), PAUSED, there, WORK_OF_THREE)
     first, *jobs, rest = found
     assert (first, jobs) == (skipped(1, 2, PAUSED, 2), [made(3), made(4)])
     assert (rest.first, rest.last, rest.reason, rest.is_least) == (at(5), at(9), PAUSED, True)

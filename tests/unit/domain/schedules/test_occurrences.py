@@ -7,18 +7,18 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
+from hourhand.domain.groups.overlap import NO_LIMIT, Overlap, OverlapPolicy
 from hourhand.domain.schedules import nominal_times, occurrences, rule
 from hourhand.domain.schedules.changes import delete, pause, resume
 from hourhand.domain.schedules.jitter import MAX_WORK_A_LOOK, jitter_of
 from hourhand.domain.schedules.nominal_times import (
+    DatedRule,
     is_used_up,
     last_nominal,
     possible_occurrences_between,
     search_on,
 )
 from hourhand.domain.schedules.occurrences import (
-    CATCH_UP_BUFFER,
     MAX_CATCH_UP,
     overlap_of,
 )
@@ -32,6 +32,7 @@ from hourhand.domain.schedules.recurrence import (
 from hourhand.domain.schedules.rule import Work
 from hourhand.domain.schedules.schedule import (
     MISFIRE_GRACE,
+    FormerRule,
     MisfirePolicy,
     Schedule,
     ScheduleDefinition,
@@ -47,6 +48,7 @@ from tests.unit.domain.schedule_samples import (
     misfire,
     ordered,
     recurrence_of,
+    rules_of,
     skipped,
     told,
     visit,
@@ -429,10 +431,10 @@ def test_every_time_that_an_outage_of_a_day_missed_is_in_doubt() -> None:
 
 
 def test_doubts_are_looked_for_with_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    recurrence = recurrence_of(make_definition())
-    assert len(possible_occurrences_between(recurrence, at(0), at(60))) == 60
+    rules = rules_of(make_definition())
+    assert len(possible_occurrences_between(rules, at(0), at(60))) == 60
     monkeypatch.setattr(nominal_times, "MAX_WORK", 5)
-    assert 0 < len(possible_occurrences_between(recurrence, at(0), at(60))) <= 6
+    assert 0 < len(possible_occurrences_between(rules, at(0), at(60))) <= 6
 
 
 def test_of_a_long_outage_the_first_and_the_last_are_in_doubt(
@@ -578,8 +580,7 @@ def test_a_search_that_takes_long_is_made_apart_from_the_visit() -> None:
 def _decided(definition: ScheduleDefinition, schedule: Schedule, work: Work) -> Schedule:
     return occurrences.decide(
         schedule,
-        definition,
-        recurrence_of(definition),
+        rules_of(definition),
         now=at(20),
         horizon=at(25),
         work=work,
@@ -704,7 +705,7 @@ def test_what_is_caught_up_in_order_waits_for_its_turn() -> None:
     assert policies == [OverlapPolicy.BUFFER_ALL] * 9 + [OverlapPolicy.SKIP] * 6
     assert decision.orders[0].overlap == overlap_of("s", definition, is_catching_up=True)
     assert decision.orders[0].overlap is not None
-    assert decision.orders[0].overlap.buffer_limit == CATCH_UP_BUFFER
+    assert decision.orders[0].overlap.buffer_limit == NO_LIMIT
 
 
 @pytest.mark.parametrize("policy", ["latest", "earliest"])
@@ -748,10 +749,37 @@ def test_a_recurrence_is_asked_for_no_more_than_is_decided() -> None:
 
     decision = occurrences.decide(
         make_schedule(definition),
-        definition,
-        Watched(),  # type: ignore[arg-type]
+        [DatedRule(definition, Watched())],  # type: ignore[arg-type]
         now=NOON,
         horizon=at(5),
     )
     assert asked == [(NOON, at(5))]
     assert len(decision.orders) == 300
+
+
+# --- former rules ---
+
+
+@pytest.mark.parametrize(
+    ("present", "reasons"),
+    [
+        ("*/10 * * * *", {SkipReason.REPLACED}),
+        ("30 * * * * *", {SkipReason.REPLACED}),
+        ("*/2 * * * *", {SkipReason.REPLACED, SkipReason.MISFIRE}),
+    ],
+)
+def test_a_visit_that_is_cut_among_times_of_a_former_rule_goes_on_there(
+    present: str, reasons: set[SkipReason]
+) -> None:
+    former, definition = make_definition(), make_definition(present)
+    rules = [DatedRule(former, recurrence_of(former), at(60)), *rules_of(definition)]
+    before = FormerRule("former", at(60))
+    schedule = make_schedule(definition, NOON, former=(before,))
+    work = Work(10**6, most_times=3)
+    first = occurrences.decide(schedule, rules, now=at(70), horizon=at(75), work=work)
+    assert (first.schedule.cursor, first.schedule.former) == (at(3), (before,))
+    assert {entry.reason for entry in first.schedule.journal} == reasons
+    last = occurrences.decide(first.schedule, rules, now=at(70), horizon=at(75)).schedule
+    assert (last.cursor, last.former) == (at(75), ())
+    found = {e.reason: e.last for e in last.journal if e.first <= at(60)}
+    assert found[SkipReason.REPLACED] in {at(59), at(60)}

@@ -19,7 +19,7 @@ from hourhand.domain.ticks.unmarked_dispatch import (
     window_of,
 )
 from hourhand.memory import START
-from hourhand.testing import make_event, make_job
+from tests.world.factories import make_event, make_job
 
 TIMINGS = Timings()
 SWEPT = START + timedelta(hours=1)

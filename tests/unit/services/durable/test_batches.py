@@ -6,14 +6,15 @@ import json
 
 import pytest
 
-from hourhand.api.requests import JobSubmission
+from hourhand.api.requests.jobs import JobSubmission
 from hourhand.domain.durable import joins
 from hourhand.domain.durable.built_in import BATCH, CALLBACKS, MEMBERS, BatchStatus
 from hourhand.domain.errors import InvalidInput, NotFound
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.services.durable.batches import BatchView
-from hourhand.testing import Crash, Faults
+from hourhand.testing import Crash
 from tests.scenarios.graphs import GraphWorld, check_graphs, fill, note, put_batch
+from tests.world.faults import Faults
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hourhand.domain.errors import InvalidInput, NotFound, Unavailable, WrongSta
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.services.durable import runs
 from hourhand.services.durable.graphs import SKIPPED, WAITING, NodeView
+from hourhand.services.durable.run_children import RunChildren
 from tests.crash.test_run_records import Owners
 from tests.scenarios.graphs import DIAMOND, GraphWorld, check_graphs, letters_of, put_graph
 
@@ -53,6 +55,24 @@ def test_a_graph_shows_the_jobs_of_its_nodes_and_why_others_have_none(world: Gra
     job = view["a"].job
     assert job is not None
     assert (job.id, job.parent is not None) == (view["a"].job_id, True)
+
+
+def test_a_replay_does_not_look_through_nodes_that_succeeded(
+    world: GraphWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: Counter[str] = Counter()
+    real = RunChildren.next_children
+
+    def counted(run: RunChildren, path: str, *args: Any) -> Any:
+        looks[path] += 1
+        return real(run, path, *args)
+
+    monkeypatch.setattr(RunChildren, "next_children", counted)
+    line = {f"n{n}": {"after": [f"n{n - 1}"] if n else []} for n in range(8)}
+    put_graph(world, line)
+    world.settle()
+    assert world.job("graph").status is JobStatus.SUCCEEDED
+    assert max(looks.values()) <= 2
 
 
 def test_a_map_shows_how_many_of_its_jobs_ended(world: GraphWorld) -> None:

@@ -21,8 +21,8 @@ from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.side_items import SideItemKind
 from hourhand.handlers import UseBranch
 from hourhand.handlers.run_context import RunContext
-from hourhand.testing import Faults
 from tests.world.durable import durable, durable_world
+from tests.world.faults import Faults
 from tests.world.runs import HandlerKilled
 from tests.world.world import World
 
@@ -210,13 +210,14 @@ def test_a_result_that_is_too_large_fails_the_step_at_once() -> None:
     ("call", "why"),
     [
         (lambda ctx: ctx.restart({1, 2}), "The payload is not JSON"),
-        (lambda ctx: ctx.submit("child", {1, 2}), "The child is not JSON"),
+        (lambda ctx: ctx.submit("child", {1, 2}), "The payload is not JSON"),
         (lambda ctx: ctx.restart("x" * MAX_CONTENT_BYTES), "The payload is 2,500,002 bytes"),
         (
             lambda ctx: list(ctx.iterate("rows", lambda _: [(1, {1, 2})])),
             "The cursor is not JSON",
         ),
     ],
+    ids=["restart", "child", "size", "cursor"],
 )
 def test_the_error_of_a_value_that_cannot_be_kept_says_which_it_is(
     call: Callable[[RunContext], Any], why: str

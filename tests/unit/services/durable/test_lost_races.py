@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hourhand import NotRetryable, Retry
+from hourhand import NotRetryable
 from hourhand.domain.durable.calls import NOW, RunLost, Suspension, Try, Value
 from hourhand.domain.durable.records import RecordKind, record_key
 from hourhand.domain.errors import (
@@ -20,6 +20,7 @@ from hourhand.domain.errors import (
     WrongState,
 )
 from hourhand.domain.jobs.job import Job, JobStatus, Outcome
+from hourhand.domain.jobs.log import ListOrder
 from hourhand.domain.jobs.run_times import records_end
 from hourhand.domain.jobs.transitions import keep_journal
 from hourhand.domain.side_items import SideItem, SideItemUpdate
@@ -42,9 +43,9 @@ from hourhand.services.jobs.attempt import HAND_BACK_DELAY
 from hourhand.services.jobs.due import DueJobs, make_transition
 from hourhand.services.jobs.execution import Disposition
 from hourhand.services.jobs.suspension import suspend_run
-from hourhand.testing import Faults
 from tests.crash.test_run_records import PLAIN, UNDONE, Owners, begun, failed
 from tests.world.durable import durable, durable_world
+from tests.world.faults import Faults
 from tests.world.runs import HandlerKilled, RecordedRunner
 from tests.world.world import World
 
@@ -325,17 +326,41 @@ def test_a_run_that_another_request_redrives_meanwhile_is_not_redriven_from_a_ca
     assert (world.job("run").segment, world.job("run").reset) == (1, None)
 
 
-def test_a_run_whose_reversal_failed_is_not_redriven_fresh() -> None:
-    def stuck(ctx: RunContext) -> None:
-        def undo(_result: Any, _key: str) -> None:
-            raise NotRetryable("it cannot be undone")
+def test_a_run_that_is_marked_as_compensated_during_the_request_is_redriven_fresh() -> None:
+    reversed_: list[Any] = []
 
-        ctx.step("a", int, compensate=undo, retry=Retry(max_attempts=1))
+    def handler(ctx: RunContext) -> None:
+        ctx.step("a", int, compensate=lambda *told: reversed_.append(told))
         raise NotRetryable("no")
 
-    world = ended(stuck)
-    with pytest.raises(Compensated, match="are being reversed"):
+    world = durable_world()
+    behave = durable(handler, world.clock)
+    world.submit(id="run")
+    world.deliver(behave)
+    faults = Faults().interrupt("side_items.write_item", lambda: world.deliver(behave))
+    world.process(faults).api.run_redrives.redrive_fresh("run", actor="caller")
+    assert (world.job("run").segment, len(reversed_)) == (1, 1)
+
+
+def test_a_run_that_is_redriven_fresh_as_its_reversal_began_is_reversed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reversed_: list[Any] = []
+
+    def handler(ctx: RunContext) -> None:
+        ctx.step("a", int, compensate=lambda *told: reversed_.append(told))
+        if ctx.run.segment == 0:
+            raise NotRetryable("no")
+
+    def redriven_before(jobs: Any, job: Job, build: Any) -> Any:
         world.api.run_redrives.redrive_fresh("run", actor="caller")
+        return make_transition(jobs, job, build)
+
+    monkeypatch.setattr(compensation, "make_transition", redriven_before)
+    world = durable_world()
+    world.submit(id="run")
+    world.settle(durable(handler, world.clock))
+    assert (world.job("run").status, len(reversed_)) == (JobStatus.SUCCEEDED, 1)
 
 
 def test_a_run_that_was_redriven_as_its_reversal_began_is_not_reversed(
@@ -462,6 +487,17 @@ def test_the_steps_of_a_run_say_how_its_waits_and_rows_are() -> None:
         ("rows", "running", None),
         ("never", "waiting", "never"),
     ]
+
+
+def test_a_cursor_of_steps_is_of_one_order() -> None:
+    world = ended(lambda ctx: [ctx.step(name, int) for name in ("a", "b", "c")])
+    views = world.api.run_views
+    newest = views.steps("run", limit=2, cursor=None, order=ListOrder.NEWEST)
+    assert [step.path for step in newest.steps] == ["c", "b"]
+    rest = views.steps("run", limit=2, cursor=newest.next_cursor, order=ListOrder.NEWEST)
+    assert ([step.path for step in rest.steps], rest.next_cursor) == (["a"], None)
+    with pytest.raises(InvalidInput, match="cursor"):
+        views.steps("run", limit=2, cursor=newest.next_cursor)
 
 
 def test_the_second_wait_for_a_signal_is_shown_under_a_path_of_its_own() -> None:

@@ -17,8 +17,9 @@ from hourhand.domain.errors import (
 )
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.side_items import SideItemKind, SideItemUpdate
-from hourhand.testing import Crash, Faults, When
+from hourhand.testing import Crash
 from tests.scenarios.graphs import GraphWorld, close, fill, note, put_batch
+from tests.world.faults import Faults, When
 from tests.world.world import Process
 
 
@@ -133,11 +134,22 @@ def test_the_same_addition_is_answered_after_the_close_and_after_the_end(
     assert len(world.jobs_named("m0")) == 1
 
 
-def test_an_addition_to_a_batch_that_was_cancelled_is_refused(world: GraphWorld) -> None:
+def test_a_batch_that_was_cancelled_takes_no_member_and_no_close(world: GraphWorld) -> None:
+    fill(world, 0, 1)
     world.api.operations.cancel("batch", actor="caller")
-    with pytest.raises(BatchClosed):
-        fill(world, 0, 1)
-    assert status(world) is BatchStatus.CANCELLED
+    with pytest.raises(BatchClosed, match="is CANCELLED"):
+        fill(world, 1, 1)
+    with pytest.raises(BatchClosed, match="is CANCELLED"):
+        close(world)
+
+
+def test_a_close_is_repeated_after_the_batch_was_closed_and_cancelled(world: GraphWorld) -> None:
+    fill(world, 0, 1)
+    close(world)
+    world.api.operations.cancel("batch", actor="caller")
+    close(world)
+    with pytest.raises(BatchClosed, match="is CANCELLED"):
+        close(world, total=7)
 
 
 def test_a_batch_that_is_deleted_meanwhile_does_not_acknowledge_a_member(

@@ -33,9 +33,9 @@ from hourhand.services.durable.parent_rule import ASK_AGAIN, ParentRule
 from hourhand.services.jobs.execution import Candidate, Deferred
 from hourhand.services.jobs.operations import OperationsService
 from hourhand.services.jobs.recovery import RecoveryService
-from hourhand.testing import make_event
 from tests.scenarios.children import FamilyWorld, failing
 from tests.scenarios.runs import RunWorld, delivered_once
+from tests.world.factories import make_event
 from tests.world.runs import HandlerKilled
 from tests.world.world import World
 

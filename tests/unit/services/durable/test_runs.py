@@ -21,8 +21,10 @@ from hourhand.services.durable.runs import DurableRuns
 from tests.world.durable import WEEK, durable, durable_world
 from tests.world.world import World
 
-UNDO = compensation_id("run", 0, 1)
-"""The compensation of the run's first round."""
+
+def undo_id(world: World) -> str:
+    """Return the id of the compensation of the run's first round."""
+    return compensation_id(world.job("run"), 0, 1)
 
 
 def died_with(world: World) -> str:
@@ -42,7 +44,7 @@ def test_a_journal_beyond_its_limit_ends_the_run_and_is_announced_before(
 
     world.settle(durable(endless, world.clock))
     assert died_with(world) == "JournalFull"
-    told = [line for line in world.telemetry.warnings if "nearly full" in line.sentence]
+    told = [line for line in world.telemetry.warnings if "is large" in line.sentence]
     assert len(told) == 1
 
 
@@ -61,7 +63,7 @@ def test_a_journal_that_is_too_long_to_be_read_ends_the_run(
     monkeypatch.setattr(runs, "MAX_RECORDS", 2)
     world.settle(durable(handler, world.clock))
     assert died_with(world) == "JournalFull"
-    assert compensation_id("run", 0, 1) not in world.store.jobs()
+    assert undo_id(world) not in world.store.jobs()
 
 
 def test_many_signals_that_no_wait_has_returned_are_logged(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +183,7 @@ def test_the_steps_of_a_run_that_failed_are_reversed_the_newest_first() -> None:
     world.submit(id="run", tenant="acme")
     world.settle(durable(_saga(reversed_), world.clock))
     assert [result for result, _ in reversed_] == ["second", "first"]
-    job, undo = world.job("run"), world.job(compensation_id("run", 0, 1))
+    job, undo = world.job("run"), world.job(undo_id(world))
     assert (job.status, job.compensated_round) == (JobStatus.DEAD, 1)
     assert (undo.handler, undo.tenant, undo.status) == (COMPENSATION, "acme", JobStatus.SUCCEEDED)
     assert job.keep_until == records_end(job)
@@ -238,7 +240,7 @@ def _ended_saga(world: World, reversed_: list[Any]) -> None:
     world.submit(id="run")
     world.deliver(durable(_saga(reversed_), world.clock))
     assert world.job("run").status is JobStatus.DEAD
-    assert world.job(UNDO).status is JobStatus.ENQUEUED
+    assert world.job(undo_id(world)).status is JobStatus.ENQUEUED
 
 
 def test_a_step_that_was_renamed_since_is_reversed_under_its_older_name() -> None:
@@ -252,7 +254,7 @@ def test_a_step_that_was_renamed_since_is_reversed_under_its_older_name() -> Non
 
     world.settle(durable(renamed, world.clock))
     assert [result for result, _ in reversed_] == ["second", "first"]
-    assert world.job(UNDO).status is JobStatus.SUCCEEDED
+    assert world.job(undo_id(world)).status is JobStatus.SUCCEEDED
 
 
 def test_a_compensation_names_steps_that_the_code_does_not_reverse_and_can_be_redriven() -> None:
@@ -264,14 +266,14 @@ def test_a_compensation_names_steps_that_the_code_does_not_reverse_and_can_be_re
         ctx.step("second", str, "second", compensate=lambda *told: reversed_.append(told))
 
     world.settle(durable(without_first, world.clock))
-    assert world.job(UNDO).status is JobStatus.DEAD
+    assert world.job(undo_id(world)).status is JobStatus.DEAD
     assert "NotReversed: The replay of the run came to no step first." in str(
-        world.job(UNDO).last_failure
+        world.job(undo_id(world)).last_failure
     )
-    world.api.operations.redrive(UNDO, actor="caller")
+    world.api.operations.redrive(undo_id(world), actor="caller")
     world.settle(durable(_saga(reversed_), world.clock))
     assert [result for result, _ in reversed_] == ["second", "first"]
-    assert world.job(UNDO).status is JobStatus.SUCCEEDED
+    assert world.job(undo_id(world)).status is JobStatus.SUCCEEDED
 
 
 def test_a_compensation_reverses_nothing_while_the_code_does_not_fit_the_journal() -> None:
@@ -284,7 +286,7 @@ def test_a_compensation_reverses_nothing_while_the_code_does_not_fit_the_journal
         ctx.sleep("second", 60)
 
     world.settle(durable(other, world.clock))
-    assert str(world.job(UNDO).last_failure).startswith("ReplayMismatch")
+    assert str(world.job(undo_id(world)).last_failure).startswith("ReplayMismatch")
     assert reversed_ == []
 
 
@@ -297,7 +299,7 @@ def test_a_compensation_does_not_call_a_handler_that_is_not_durable_any_more() -
         called.append(ctx)
 
     world.settle(durable(plain, world.clock, run_timeout_seconds=None))
-    assert str(world.job(UNDO).last_failure).startswith("ReplayMismatch")
+    assert str(world.job(undo_id(world)).last_failure).startswith("ReplayMismatch")
     assert called == []
 
 

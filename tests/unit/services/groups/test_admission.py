@@ -19,7 +19,8 @@ from hourhand.ports.schedule_store import JournalPage
 from hourhand.services.jobs.due import outgoing_of
 from hourhand.services.jobs.execution import Disposition
 from hourhand.services.limits.full_limits import MAX_STOPS
-from hourhand.testing import Faults, When, make_delivery, make_job, make_message
+from tests.world.factories import make_delivery, make_job, make_message
+from tests.world.faults import Faults, When
 from tests.world.occurrences import (
     SCHEDULE,
     drop_holder,

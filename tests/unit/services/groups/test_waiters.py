@@ -11,7 +11,7 @@ from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.services.jobs.execution import Candidate
-from hourhand.testing import Faults
+from tests.world.faults import Faults
 from tests.world.occurrences import (
     end_run,
     held_in,
@@ -111,7 +111,9 @@ def test_a_job_that_expires_before_its_start_gives_its_slot_to_the_next(world: W
     world.change(first, expires_at=rfc3339(START + SECOND))
     world.advance(2)
     world.deliver()
-    assert world.job(first).status is JobStatus.EXPIRED
+    # A run of a schedule that is late is cancelled (ADR 74).
+    late = world.job(first)
+    assert (late.status, late.history[-1].reason) == (JobStatus.CANCELLED, "late")
     world.deliver()
     assert world.job(waiting).status is JobStatus.SUCCEEDED
 

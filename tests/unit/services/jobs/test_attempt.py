@@ -15,7 +15,7 @@ from hourhand.services.jobs.attempt import HAND_BACK_DELAY
 from hourhand.services.jobs.execution import Disposition
 from hourhand.services.jobs.payload_store import INLINE_RESULT_BYTES, ITEM_BYTES
 from hourhand.services.retrying_ports import MAX_TRIES
-from hourhand.testing import Faults, When
+from tests.world.faults import Faults, When
 from tests.world.runs import (
     Behaviour,
     HandlerKilled,

@@ -7,19 +7,21 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.requests import BulkDiscard, BulkRequest
+from hourhand.api.requests.filters import BulkDiscard, BulkRequest
 from hourhand.domain.errors import CountChanged, InvalidInput, Unavailable
 from hourhand.domain.groups.overlap import Overlap
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.searches import BulkChange
 from hourhand.memory import START
 from hourhand.services.jobs import bulk
 from hourhand.services.jobs.bulk import BulkResult, BulkService
-from hourhand.testing import Faults, make_job
+from tests.world.factories import make_job
+from tests.world.faults import Faults
 from tests.world.runs import fail_for_good
 from tests.world.world import World
 
 
-def _request(**body: Any) -> BulkRequest:
+def _request(**body: Any) -> BulkChange:
     return BulkRequest.parse(body)
 
 

@@ -10,7 +10,7 @@ from hourhand.domain.jobs.job import Attempt, Content, ErrorInfo, EventKind, Job
 from hourhand.memory import START
 from hourhand.ports.job_store import JobDetails
 from hourhand.services.jobs.dead_letters import MAX_ATTEMPTS_TOLD, MAX_BODY_BYTES, dead_letter_body
-from hourhand.testing import make_event, make_job
+from tests.world.factories import make_event, make_job
 from tests.world.runs import fail, in_turn, time_out
 from tests.world.world import World
 

@@ -7,7 +7,7 @@ import pytest
 from hourhand.domain.errors import Unavailable
 from hourhand.memory import FAKE_SECRET, START, MemoryControlStore, MemoryRandomness
 from hourhand.services.jobs.new_job import DerivedIds
-from hourhand.testing import Faults
+from tests.world.faults import Faults
 
 
 class OtherChance(MemoryRandomness):

@@ -11,7 +11,8 @@ from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.execution import Disposition
-from hourhand.testing import Faults, make_delivery, make_job
+from tests.world.factories import make_delivery, make_job
+from tests.world.faults import Faults
 from tests.world.occurrences import SCHEDULE, put_occurrence, put_schedule
 from tests.world.runs import (
     Behaviour,

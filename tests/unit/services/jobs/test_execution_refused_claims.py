@@ -16,7 +16,8 @@ from hourhand.memory import START
 from hourhand.ports.job_store import Applied
 from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.execution import MAX_CLAIM_ROUNDS, Disposition
-from hourhand.testing import Faults, make_delivery, make_job, make_outgoing
+from tests.world.factories import make_delivery, make_job, make_outgoing
+from tests.world.faults import Faults
 from tests.world.world import World
 
 SECOND = timedelta(seconds=1)

@@ -10,7 +10,8 @@ from hourhand.domain.ids import idempotency_record_key
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
-from hourhand.testing import Faults, make_record
+from tests.world.factories import make_record
+from tests.world.faults import Faults
 from tests.world.runs import (
     HandlerKilled,
     kill_process,

@@ -11,7 +11,7 @@ from hourhand.api.requests._limits import MAX_TIMEOUT_SECONDS
 from hourhand.domain.jobs.job import Content
 from hourhand.memory import START
 from hourhand.services.jobs.keyed_execution import IdempotencyGuard, KeyCheck, KeyState
-from hourhand.testing import make_content, make_job
+from tests.world.factories import make_content, make_job
 from tests.world.world import World
 
 RESULT = make_content('"done"')

@@ -9,7 +9,7 @@ from hourhand.domain.jobs.pauses import NO_PAUSES
 from hourhand.domain.ticks.timings import Timings
 from hourhand.memory import START, MemoryClock, MemoryControlStore
 from hourhand.services.jobs.known_pauses import KnownPauses
-from hourhand.testing import Faults
+from tests.world.faults import Faults
 
 PAUSED = NO_PAUSES.paused("greet", START, until=None, note=None)
 

@@ -7,22 +7,23 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.requests import JobFilters
+from hourhand.api.requests.filters import ListRequest
 from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.searches import JobFilter
 from hourhand.memory import START
 from hourhand.ports.job_store import ListingPosition
 from hourhand.services.jobs import listing
-from hourhand.services.jobs.listing import Collected, collect, matches
-from hourhand.testing import make_job
+from hourhand.services.jobs.listing import Collected, collect
+from tests.world.factories import make_job
 from tests.world.world import World
 
 
-def _filters(**given: str) -> JobFilters:
-    return JobFilters.parse_query(given)
+def _filters(**given: str) -> JobFilter:
+    return ListRequest.parse_query(given).filters
 
 
 def _collect(
-    world: World, filters: JobFilters, position: ListingPosition | None = None, limit: int = 50
+    world: World, filters: JobFilter, position: ListingPosition | None = None, limit: int = 50
 ) -> Collected:
     now = world.clock.now()
     return collect(world.store, filters, position, limit=limit, now=now)
@@ -61,7 +62,7 @@ def test_a_job_matches_when_every_filter_that_is_given_does(
     given: dict[str, str], fits: bool
 ) -> None:
     job = make_job(tenant="t", schedule_id="s", tags={"k": "v"})
-    assert matches(job, _filters(**given)) is fits
+    assert _filters(**given).matches(job) is fits
 
 
 def test_jobs_come_newest_first_page_by_page(world: World) -> None:
@@ -152,7 +153,7 @@ def test_a_discarded_job_is_dead_and_can_be_told_apart(
     for n in range(4):
         _put(world, n, status=JobStatus.DEAD, discarded_at=START if n % 2 else None)
     _put(world, 4, status=JobStatus.CANCELLED)
-    assert _numbers(_collect(world, JobFilters(**given))) == numbers
+    assert _numbers(_collect(world, JobFilter(**given))) == numbers
 
 
 def test_discarded_jobs_are_found_without_reading_the_others(
@@ -162,4 +163,4 @@ def test_discarded_jobs_are_found_without_reading_the_others(
     monkeypatch.setattr(listing, "LISTING_CHUNK", 1)
     for n in range(4):
         _put(world, n, status=JobStatus.DEAD, discarded_at=START if n == 1 else None)
-    assert _numbers(_collect(world, JobFilters(discarded=True))) == [1]
+    assert _numbers(_collect(world, JobFilter(discarded=True))) == [1]

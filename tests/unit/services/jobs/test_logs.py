@@ -11,7 +11,7 @@ import pytest
 from hourhand.domain.errors import InvalidInput, NotFound
 from hourhand.domain.ids import content_hash
 from hourhand.domain.jobs.job import Job
-from hourhand.domain.jobs.log import MILLISECOND, LogLine, LogOrder, Span
+from hourhand.domain.jobs.log import MILLISECOND, ListOrder, LogLine, Span
 from hourhand.memory import START
 from hourhand.ports.job_logs import ReadLines
 from hourhand.services.cursors import seal
@@ -49,12 +49,12 @@ class Stage:
     job: Job
 
     def page(
-        self, order: LogOrder = LogOrder.OLDEST, limit: int = 100, cursor: str | None = None
+        self, order: ListOrder = ListOrder.OLDEST, limit: int = 100, cursor: str | None = None
     ) -> LogPage:
         service = LogService(self.world.store, self.log, self.world.clock)
         return service.page(self.job.id, order=order, limit=limit, cursor=cursor)
 
-    def walk(self, order: LogOrder, limit: int) -> list[str]:
+    def walk(self, order: ListOrder, limit: int) -> list[str]:
         told: list[str] = []
         cursor: str | None = None
         for _ in range(200):
@@ -81,7 +81,7 @@ def stage(world: World) -> Stage:
 
 
 SECOND_ATTEMPT = START + timedelta(seconds=200)
-ORDERS = pytest.mark.parametrize("order", LogOrder)
+ORDERS = pytest.mark.parametrize("order", ListOrder)
 
 
 def add_lines(log: BusyLog, count: int, *, each: timedelta = 7 * MILLISECOND) -> list[str]:
@@ -94,24 +94,24 @@ def add_lines(log: BusyLog, count: int, *, each: timedelta = 7 * MILLISECOND) ->
 
 @ORDERS
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
-def test_every_line_comes_once_and_in_order(stage: Stage, order: LogOrder, limit: int) -> None:
+def test_every_line_comes_once_and_in_order(stage: Stage, order: ListOrder, limit: int) -> None:
     lines = add_lines(stage.log, 20)
-    assert stage.walk(order, limit) == (lines if order is LogOrder.OLDEST else lines[::-1])
+    assert stage.walk(order, limit) == (lines if order is ListOrder.OLDEST else lines[::-1])
 
 
 @ORDERS
 @pytest.mark.parametrize(("most", "longest_seconds"), [(4, 10**6), (1_000, 5)])
 def test_a_log_of_which_little_can_be_read_at_once_is_read_whole(
-    stage: Stage, order: LogOrder, most: int, longest_seconds: int
+    stage: Stage, order: ListOrder, most: int, longest_seconds: int
 ) -> None:
     stage.log.most, stage.log.longest = most, timedelta(seconds=longest_seconds)
     lines = add_lines(stage.log, 12)
-    assert stage.walk(order, 100) == (lines if order is LogOrder.OLDEST else lines[::-1])
+    assert stage.walk(order, 100) == (lines if order is ListOrder.OLDEST else lines[::-1])
 
 
 @ORDERS
 def test_a_page_ends_where_nothing_could_be_read_and_the_next_one_asks_for_less(
-    stage: Stage, order: LogOrder
+    stage: Stage, order: ListOrder
 ) -> None:
     stage.log.longest = MILLISECOND
     page = stage.page(order)
@@ -126,7 +126,7 @@ def test_more_lines_of_one_moment_than_can_be_read_hold_nothing_up(stage: Stage)
     for number in range(9):
         stage.log.add(START, str(number))
     stage.log.add(START + timedelta(seconds=9), "later")
-    assert stage.walk(LogOrder.OLDEST, 100) == ["0", "1", "2", "later"]
+    assert stage.walk(ListOrder.OLDEST, 100) == ["0", "1", "2", "later"]
 
 
 def test_a_job_that_did_not_start_has_no_log(world: World) -> None:
@@ -167,7 +167,7 @@ def test_an_unknown_job_has_no_log(stage: Stage) -> None:
 
 
 def forged(job: Job, at_ms: int, step_ms: int) -> str:
-    return seal((at_ms, "", step_ms), content_hash("log", job.id, LogOrder.OLDEST))
+    return seal((at_ms, "", step_ms), content_hash("log", job.id, ListOrder.OLDEST))
 
 
 @pytest.mark.parametrize(
@@ -185,9 +185,9 @@ def test_the_widest_cursors_are_taken(stage: Stage, at_ms: int, step_ms: int) ->
 
 def test_a_cursor_of_another_order_or_job_is_refused(stage: Stage) -> None:
     add_lines(stage.log, 3)
-    cursor = stage.page(LogOrder.NEWEST, 1).next_cursor
+    cursor = stage.page(ListOrder.NEWEST, 1).next_cursor
     with pytest.raises(InvalidInput, match="cursor"):
-        stage.page(LogOrder.OLDEST, 1, cursor)
+        stage.page(ListOrder.OLDEST, 1, cursor)
     stage.job = stage.world.submit()
     with pytest.raises(InvalidInput, match="cursor"):
-        stage.page(LogOrder.NEWEST, 1, cursor)
+        stage.page(ListOrder.NEWEST, 1, cursor)

@@ -11,7 +11,7 @@ from hourhand.domain.ticks.timings import SQS_MAX_DELAY, Timings
 from hourhand.memory import START
 from hourhand.services.jobs.due import message_of, outgoing_of
 from hourhand.settings import read_settings
-from hourhand.testing import make_job
+from tests.world.factories import make_job
 
 
 def test_a_message_says_enough_to_claim_its_job_unread() -> None:

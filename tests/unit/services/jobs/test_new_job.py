@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.requests import JobSubmission
+from hourhand.api.requests.jobs import JobSubmission
 from hourhand.domain.errors import InvalidInput, NoKeyedLimit
 from hourhand.domain.ids import trace_id_for
 from hourhand.domain.jobs.job import EventKind, JobStatus, OnLost, Priority
 from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
+from hourhand.domain.jobs.submission import NewJob
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.domain.limits.job_limits import NamedLimit, limits_of_handler, unpack_keys
 from hourhand.domain.limits.keys import key_digest
@@ -53,7 +54,7 @@ GIVEN: dict[str, Any] = {
 }
 
 
-def _submission(**body: Any) -> JobSubmission:
+def _submission(**body: Any) -> NewJob:
     return JobSubmission.parse({"handler": "greet", **body})
 
 

@@ -20,7 +20,8 @@ from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.job_store import Applied, Refused
 from hourhand.services.jobs.operations import MAX_LOST_RACES
-from hourhand.testing import Faults, make_job
+from tests.world.factories import make_job
+from tests.world.faults import Faults
 from tests.world.runs import HandlerKilled, fail, fail_for_good, kill_process, snooze, succeed
 from tests.world.world import World
 

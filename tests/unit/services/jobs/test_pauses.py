@@ -11,7 +11,7 @@ from hourhand.domain.jobs.pauses import NO_PAUSES
 from hourhand.domain.schedules.schedule import ScheduleEventKind
 from hourhand.memory import START
 from hourhand.services.jobs.pauses import MAX_LOST_RACES
-from hourhand.testing import Faults
+from tests.world.faults import Faults
 from tests.world.world import World
 
 MINUTE = timedelta(minutes=1)

@@ -17,7 +17,7 @@ from hourhand.services.jobs.payload_store import (
     fits_inline,
     object_keys,
 )
-from hourhand.testing import make_job
+from tests.world.factories import make_job
 from tests.world.world import World
 
 UNTIL = START + timedelta(days=1)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.requests import JobFilters
 from hourhand.domain.errors import InvalidInput, NotFound, Unavailable
 from hourhand.domain.jobs.job import (
     Attempt,
@@ -17,16 +16,18 @@ from hourhand.domain.jobs.job import (
     Outcome,
     Priority,
 )
+from hourhand.domain.jobs.searches import JobFilter
 from hourhand.domain.ticks.buckets import bucket_start
 from hourhand.domain.ticks.leases import LEADER
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished
 from hourhand.services.jobs.queries import LatenessStats, QueueStats, percentile, summary
-from hourhand.testing import Faults, make_job
+from tests.world.factories import make_job
+from tests.world.faults import Faults
 from tests.world.runs import Behaviour, fail, fail_for_good, make_error
 from tests.world.world import World
 
-NO_FILTERS = JobFilters.parse_query({})
+NO_FILTERS = JobFilter()
 IN_BUCKET = "x" * 300_000
 
 

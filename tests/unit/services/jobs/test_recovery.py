@@ -17,7 +17,8 @@ from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.job_store import Refused
 from hourhand.services.jobs.recovery import RecoveryService
-from hourhand.testing import Faults, make_job
+from tests.world.factories import make_job
+from tests.world.faults import Faults
 from tests.world.runs import fail_for_good, snooze, succeed
 from tests.world.world import World
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from hourhand.api.requests import JobSubmission
+from hourhand.api.requests.jobs import JobSubmission
 from hourhand.domain.errors import (
     BadRequest,
     HourhandError,
@@ -16,18 +16,19 @@ from hourhand.domain.errors import (
 )
 from hourhand.domain.ids import job_id_for_key
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus, Priority
+from hourhand.domain.jobs.submission import NewJob
 from hourhand.domain.times import rfc3339
 from hourhand.memory import FAKE_SECRET, START, MemoryHandlerDirectory
 from hourhand.ports.job_store import Refused, WriteResult
 from hourhand.services.jobs.submission import Submitted
-from hourhand.testing import Faults, When
 from tests.scenarios.steps import IN_BUCKET
+from tests.world.faults import Faults, When
 from tests.world.world import World
 
 LARGE = "x" * 300
 
 
-def _parse(**body: object) -> JobSubmission:
+def _parse(**body: object) -> NewJob:
     return JobSubmission.parse({"handler": "greet", **body})
 
 
@@ -157,7 +158,7 @@ def test_who_loses_a_race_for_a_name_answers_with_the_winners_job(world: World) 
 
 def test_each_of_many_is_judged_alone_and_answered_in_its_place(world: World) -> None:
     bad = BadRequest("not JSON")
-    requests: list[JobSubmission | HourhandError] = [
+    requests: list[NewJob | HourhandError] = [
         _parse(payload=1),
         bad,
         _parse(handler="great"),

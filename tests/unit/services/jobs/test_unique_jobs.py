@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.requests import BulkRequest, JobSubmission
+from hourhand.api.requests.filters import BulkRequest
+from hourhand.api.requests.jobs import JobSubmission
 from hourhand.domain.errors import InvalidUnique, MissingKey, Unavailable, UniqueConflict
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.limits.unique_keys import Unique
@@ -16,7 +17,7 @@ from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.job_store import Refused
 from hourhand.services.jobs.submission import Submitted
-from hourhand.testing import Faults
+from tests.world.faults import Faults
 from tests.world.runs import fail_for_good, succeed
 from tests.world.world import World
 

@@ -8,7 +8,7 @@ from hourhand.domain.jobs.pauses import wait_for_resume
 from hourhand.domain.jobs.waiting import MAX_POSITION, WaitKind, WaitsFor
 from hourhand.memory import START, MemorySideItemStore, RecordingTelemetry
 from hourhand.services.jobs.waiter_records import RECORDS_A_READ, WaiterRecords
-from hourhand.testing import make_job
+from tests.world.factories import make_job
 
 
 def filled(number: int) -> WaiterRecords:

@@ -15,7 +15,7 @@ from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.due import outgoing_of
-from hourhand.testing import Faults
+from tests.world.faults import Faults
 from tests.world.limits import (
     Crowd,
     holders,

@@ -19,7 +19,8 @@ from hourhand.services.jobs.due import outgoing_of
 from hourhand.services.jobs.execution import Candidate, Disposition
 from hourhand.services.limits.full_limits import LIMIT_REASON
 from hourhand.services.limits.slot_tables import SlotTables
-from hourhand.testing import Crash, Faults
+from hourhand.testing import Crash
+from tests.world.faults import Faults
 from tests.world.limits import holders, limited, waiters, while_one_runs
 from tests.world.runs import HandlerKilled, kill_process, succeed
 from tests.world.world import World

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from hourhand.domain.jobs.job import Job, JobStatus, Outcome
+from hourhand.domain.jobs.waiting import TakenStart
 from hourhand.domain.limits.declarations import Rate
 from hourhand.domain.times import rfc3339
 from hourhand.ports.handler_directory import HandlerInfo
-from hourhand.ports.handler_runner import Finished, Pulse, TakenStart
+from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.side_item_store import SideItemWrite
 from hourhand.services.jobs.attempt import MAX_RESERVED_STARTS
 from hourhand.services.limits.rate_limiters import LONGEST_RETRY_SECONDS

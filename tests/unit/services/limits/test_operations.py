@@ -10,18 +10,18 @@ from hourhand.domain.errors import InvalidInput, NotFound, Unavailable, WrongSta
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
 from hourhand.domain.limits.overrides import LimitChanges
-from hourhand.domain.schedules.schedule import ScheduleEventKind
+from hourhand.domain.schedules.schedule import EVENT_NOTE_BYTES, ScheduleEventKind
 from hourhand.memory import START, MemoryHandlerDirectory
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.limits import operations, wait_queues
 from hourhand.services.limits.operations import (
-    EVENT_NOTE_BYTES,
     JobOfLimit,
     LimitReport,
     LimitService,
 )
-from hourhand.testing import Faults
+from hourhand.services.limits.slot_release import SlotRelease
+from tests.world.faults import Faults
 from tests.world.limits import holders, limited, running, while_one_runs
 from tests.world.runs import fail, succeed
 from tests.world.world import World
@@ -61,6 +61,24 @@ def test_a_limit_without_keys_shows_its_holders_and_waiters() -> None:
     # A lazy limit keeps its last holder, which has ended.
     world.settle()
     assert service(world).show("greet.1").running == 0
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_a_slot_that_a_dead_worker_did_not_free_counts_for_a_lease_at_most(most: int) -> None:
+    """The worker died between the end and the release, and the queue was purged."""
+    world = limited(Concurrency(most))
+    world.submit(id="one")
+    [delivery] = world.receive()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SlotRelease, "after_move", lambda *_: None)
+        world.handle(delivery)
+    world.queues.purge()
+    assert world.job("one").status is JobStatus.SUCCEEDED
+    world.advance(60)
+    world.tick()
+    assert holders(world) == {"one": 1}
+    assert service(world).show("greet.1").running == 0
+    assert service(world).list(None, 10)[0][0].running == 0
 
 
 def test_of_a_limit_with_keys_only_a_named_key_is_counted() -> None:

@@ -29,7 +29,7 @@ from hourhand.services.jobs.payload_store import PayloadStore
 from hourhand.services.limits import rate_limiters
 from hourhand.services.limits.rate_limiters import MAX_RACES, RateLimiters
 from hourhand.services.limits.rates_rule import TOO_LONG
-from hourhand.testing import Faults
+from tests.world.faults import Faults
 from tests.world.limits import holders, limited, while_one_runs
 from tests.world.runs import fail, succeed
 from tests.world.world import World

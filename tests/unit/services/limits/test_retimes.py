@@ -17,7 +17,7 @@ from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.services.jobs.bulk import BulkResult
 from hourhand.services.limits import retimes
 from hourhand.services.limits.rate_limiters import Crowded
-from hourhand.testing import Faults
+from tests.world.faults import Faults
 from tests.world.limits import limited
 from tests.world.world import World
 

@@ -16,6 +16,7 @@ from hourhand.domain.schedules import backfills
 from hourhand.domain.schedules.backfills import mark_of, overlap_of
 from hourhand.domain.schedules.recurrence import ExcludedTimes
 from hourhand.domain.schedules.recurrence._exclusions import UNITS_TO_START
+from hourhand.domain.schedules.rule import BadExpression
 from hourhand.domain.schedules.schedule import (
     Backfill,
     BackfillOrder,
@@ -26,8 +27,10 @@ from hourhand.domain.schedules.schedule import (
 )
 from hourhand.memory import FAKE_SECRET, START
 from hourhand.services.schedules import backfill_work
-from hourhand.testing import Crash, Faults, When, make_job
+from hourhand.testing import Crash
 from tests.unit.services.schedule_bench import Bench, define
+from tests.world.factories import make_job
+from tests.world.faults import Faults, When
 
 HOUR = timedelta(hours=1)
 FIRST = START - 9 * HOUR
@@ -106,7 +109,7 @@ def test_each_nominal_time_gets_a_job_that_runs_now(bench: BackfillBench) -> Non
     assert [entry.first for entry in entries] == [FIRST + n * HOUR for n in range(5)]
     assert bench.told() == [(FIRST + n * HOUR, "") for n in range(5)]
     assert (backfill.position, backfill.made, backfill.skipped) == (5, 5, 0)
-    assert backfill.is_done
+    assert backfill.position == backfill.total
     assert backfill == bench.backfill
     for number in range(5):
         job = bench.job(bench.of(number))
@@ -266,13 +269,13 @@ def test_a_backfill_ends_though_a_calendar_made_it_less_meanwhile(
     bench.put_calendar("outage", ExcludedTimes(FIRST, FIRST + excluded_hours * HOUR))
     bench.begin()
     backfill, entries = bench.step()
-    assert (backfill.is_done, backfill.made, len(entries)) == (True, made, made)
+    assert (backfill.position == backfill.total, backfill.made, len(entries)) == (True, made, made)
 
 
 def test_a_backfill_ends_though_a_calendar_made_it_more_meanwhile(bench: BackfillBench) -> None:
     bench.begin(total=3)
     backfill, _ = bench.step()
-    assert (backfill.is_done, backfill.made, backfill.total) == (True, 5, 5)
+    assert (backfill.position == backfill.total, backfill.made, backfill.total) == (True, 5, 5)
 
 
 @pytest.mark.parametrize("order", BackfillOrder)
@@ -296,7 +299,7 @@ def test_a_calendar_that_changes_midway_costs_no_nominal_time_but_those_it_exclu
     for _ in range(3):
         bench.step()
     backfill = bench.backfill
-    assert backfill.is_done
+    assert backfill.position == backfill.total
     made = {job.occurrence for job in bench.jobs.jobs().values()}
     assert {FIRST + n * HOUR for n in range(5) if n not in (first, first + 1)} <= made
     assert backfill.total == backfill.position == backfill.made == len(made)
@@ -309,8 +312,31 @@ def test_what_one_step_cannot_count_out_is_left_to_the_next_ones(
     # Its calendars may make each time so expensive meanwhile that few are counted at a time.
     monkeypatch.setattr(backfills, "MAX_WORK", UNITS_TO_START + 3)
     steps = [bench.step()[0] for _ in range(3)]
-    assert [(b.position, b.is_done) for b in steps] == [(2, False), (4, False), (5, True)]
+    assert [(b.position, b.position == b.total) for b in steps] == [
+        (2, False),
+        (4, False),
+        (5, True),
+    ]
     assert bench.told() == [(FIRST + n * HOUR, "") for n in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("order", "excluded_hours"), [(BackfillOrder.NEWEST, 1), (BackfillOrder.OLDEST, 5)]
+)
+def test_a_rest_whose_next_time_cannot_be_found_is_an_error_and_makes_nothing(
+    bench: BackfillBench,
+    monkeypatch: pytest.MonkeyPatch,
+    order: BackfillOrder,
+    excluded_hours: int,
+) -> None:
+    bench.definition = replace(HOURLY, exclude=(CalendarName("outage"),))
+    bench.put_calendar("outage", ExcludedTimes(FIRST, FIRST + excluded_hours * HOUR))
+    begun = bench.begin(order=order)
+    # The newest is not known until all are counted, the oldest as soon as one is not excluded.
+    monkeypatch.setattr(backfills, "MAX_WORK", UNITS_TO_START + 3)
+    with pytest.raises(BadExpression, match="cannot be counted"):
+        bench.step()
+    assert (bench.backfill, bench.jobs.jobs(), bench.told()) == (begun, {}, [])
 
 
 def test_a_step_that_another_visit_took_as_well_counts_once(bench: BackfillBench) -> None:
@@ -331,7 +357,8 @@ def test_a_record_that_is_gone_ends_no_visit(bench: BackfillBench) -> None:
         bench.schedules.delete_expired(START + HOUR)
 
     faults.interrupt("schedules.write_backfill", lose)
-    assert bench.step(faults)[0].is_done
+    stepped, _ = bench.step(faults)
+    assert stepped.position == stepped.total
 
 
 # --- dying anywhere -----------------------------------------------------------------------------

@@ -9,17 +9,25 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.requests import BackfillInput
+from hourhand.api.requests.schedule_operations import BackfillInput
 from hourhand.domain.errors import InvalidInput, NotFound, Unavailable, WrongState
 from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.schedules import backfills
-from hourhand.domain.schedules.schedule import Backfill, BackfillOrder, Reprocess
+from hourhand.domain.schedules.backfills import BackfillChange
+from hourhand.domain.schedules.schedule import (
+    Backfill,
+    BackfillOrder,
+    BackfillStatus,
+    Reprocess,
+    SkipReason,
+)
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START, MemoryRandomness
 from hourhand.services.schedules import backfills as module
 from hourhand.services.schedules.backfills import BackfillReport, BackfillService
-from hourhand.testing import Faults
+from hourhand.services.schedules.history import ScheduleHistory
 from tests.unit.services.schedule_bench import Bench, define
+from tests.world.faults import Faults
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
@@ -36,6 +44,7 @@ def _service(bench: Bench, faults: Faults | None = None) -> BackfillService:
         store,
         bench.recurrences,
         bench.backfill_work(faults),
+        ScheduleHistory(bench.schedules, bench.timings, bench.telemetry),
         bench.clock,
         bench.randomness,
         bench.telemetry,
@@ -118,7 +127,7 @@ def test_a_dry_run_tells_the_same_and_begins_nothing(bench: Bench) -> None:
 def test_a_range_without_nominal_times_begins_nothing(bench: Bench) -> None:
     before = bench.put(define())
     report = _start(bench, START - HOUR / 2, START - HOUR / 3)
-    assert report == BackfillReport(None, None, None, 0, (), dry_run=False)
+    assert report == BackfillReport(None, None, None, 0, (), dry_run=False, schedule=before)
     assert bench.schedule() == before
 
 
@@ -140,7 +149,17 @@ def test_first_jobs_that_fail_to_be_made_are_left_to_the_next_tick(bench: Bench)
     assert bench.schedule().backfills
     assert bench.jobs.jobs() == {}
     [warning] = bench.telemetry.warnings
-    assert warning.sentence == "A backfill was started. Its first jobs are left to the next tick."
+    assert (
+        warning.sentence == "A backfill was started or changed. Its jobs are left to the next tick."
+    )
+
+
+def test_a_backfill_of_one_instant_runs_the_time_that_it_is(bench: Bench) -> None:
+    bench.put(define())
+    one = START - HOUR
+    assert [_start(bench, one, end, dry_run=True).total for end in (one, START)] == [1, 2]
+    beside = one + timedelta(milliseconds=1)
+    assert _start(bench, beside, beside, dry_run=True).total == 0
 
 
 # --- refused ------------------------------------------------------------------------------------
@@ -149,12 +168,11 @@ def test_first_jobs_that_fail_to_be_made_are_left_to_the_next_tick(bench: Bench)
 @pytest.mark.parametrize(
     ("start", "end"),
     [
-        (START - HOUR, START - HOUR),
         (START - HOUR, START - 2 * HOUR),
         (START - HOUR, START + timedelta(milliseconds=1)),
     ],
 )
-def test_a_range_that_is_empty_or_not_of_the_past_is_refused(
+def test_a_range_that_is_reversed_or_not_of_the_past_is_refused(
     bench: Bench, start: datetime, end: datetime
 ) -> None:
     bench.put(define())
@@ -259,10 +277,104 @@ def test_what_was_begun_by_half_is_worked_at_by_nobody_and_expires(bench: Bench)
 def test_an_id_that_is_taken_is_not_written_over(bench: Bench) -> None:
     bench.put(define())
     taken = replace(
-        _stored(bench, _start(bench)), id=MemoryRandomness(7).nonce(), write_id="another"
+        _stored(bench, _start(bench)),
+        id=f"000002-{MemoryRandomness(7).nonce()}",
+        write_id="another",
     )
     bench.schedules.write_backfill(taken, previous=None)
     bench.randomness = MemoryRandomness(7)
     with pytest.raises(Unavailable):
         _start(bench)
     assert bench.schedules.get_backfill("s", taken.id) == taken
+
+
+# --- changed ------------------------------------------------------------------------------------
+
+
+def _change(
+    bench: Bench, change: BackfillChange, number: int = 1, faults: Faults | None = None
+) -> Backfill:
+    return _service(bench, faults).change("s", number, change, "why", "local")[0]
+
+
+def test_a_change_is_on_record_with_its_caller(bench: Bench) -> None:
+    bench.put(define())
+    _start(bench)
+    assert _change(bench, BackfillChange.PAUSE).paused_at == START
+    event = bench.schedule().last_event
+    assert event is not None
+    assert (event.kind.name, event.actor, event.note) == (
+        "CHANGED",
+        "local",
+        "backfill 1 paused: why",
+    )
+    sequence = bench.schedule().sequence
+    _change(bench, BackfillChange.PAUSE)
+    assert bench.schedule().sequence == sequence, "it was paused already"
+
+
+def test_one_that_ended_is_not_changed_and_one_that_is_not_there_is_not_found(bench: Bench) -> None:
+    bench.put(define())
+    _start(bench)
+    _change(bench, BackfillChange.CANCEL)
+    assert _change(bench, BackfillChange.CANCEL).cancelled_at == START
+    with pytest.raises(WrongState, match="Backfill 1 of schedule s is cancelled"):
+        _change(bench, BackfillChange.RESUME)
+    for number in (2, 10):
+        with pytest.raises(NotFound):
+            _change(bench, BackfillChange.PAUSE, number)
+
+
+def test_a_record_that_lost_its_number_to_another_one_is_not_shown(bench: Bench) -> None:
+    bench.put(define())
+    faults = Faults().interrupt("write", lambda: bench.change(note="other"))
+    _start(bench, faults=faults)
+    assert len(bench.schedules.list_backfills("s", before=None, limit=9)) == 2
+    found, after = _service(bench).list("s", None, 9)
+    assert ([one.number for one, _ in found], after) == ([1], None)
+    # One record before it, on a page of one, which may be empty.
+    pages, place = [], None
+    for _ in range(3):
+        page, place = _service(bench).list("s", place, 1)
+        pages.append(len(page))
+    assert (sorted(pages), place) == ([0, 0, 1], None)
+
+
+def test_a_change_beside_a_step_is_made_after_it(bench: Bench) -> None:
+    bench.put(define())
+    _start(bench)
+
+    def step() -> None:
+        [found] = bench.schedules.list_backfills("s", before=None, limit=1)
+        after = replace(found, sequence=found.sequence + 1, write_id="another")
+        assert bench.schedules.write_backfill(after, previous=found.sequence)
+
+    faults = Faults().interrupt("write_backfill", step)
+    assert _change(bench, BackfillChange.PAUSE, faults=faults).paused_at == START
+    faults = Faults()
+    for nth in range(1, module.MAX_LOST_RACES + 1):
+        faults.interrupt("write_backfill", step, nth=nth)
+    with pytest.raises(Unavailable):
+        _change(bench, BackfillChange.RESUME, faults=faults)
+
+
+def test_a_backfill_whose_definition_is_gone_can_be_cancelled(bench: Bench) -> None:
+    bench.put(define())
+    _start(bench)
+    bench.schedules.retire_definition("s", "d1", START)
+    bench.schedules.delete_expired(START + HOUR)
+    cancelled = _change(bench, BackfillChange.CANCEL)
+    assert cancelled.status(bench.schedule()) is BackfillStatus.CANCELLED
+
+
+def test_the_status_is_that_of_the_backfill_and_of_its_schedule(bench: Bench) -> None:
+    bench.put(define())
+    backfill = _stored(bench, _start(bench))
+    schedule = bench.schedule()
+    assert backfill.status(schedule) is BackfillStatus.RUNNING
+    assert backfill.status(replace(schedule, paused_at=START)) is BackfillStatus.PAUSED
+    done = replace(backfill, waiting=(), position=backfill.total)
+    assert done.status(schedule) is BackfillStatus.DONE
+    assert backfill.status(replace(schedule, backfills=())) is BackfillStatus.CANCELLED
+    assert backfill.stopped_by(replace(schedule, deleted_at=START)) is SkipReason.DELETED
+    assert (backfill.number, replace(backfill, id="older").number) == (1, 0)

@@ -22,9 +22,9 @@ from hourhand.domain.schedules.schedule import (
 from hourhand.memory import START
 from hourhand.services.schedules import due_schedules
 from hourhand.services.schedules.backfill_work import BackfillWork
-from hourhand.testing import Faults
 from tests.unit.services.schedule_bench import Bench, define
-from tests.unit.services.schedule_views import stored
+from tests.unit.services.schedule_views import recorded, stored
+from tests.world.faults import Faults
 from tests.world.world import World
 
 LOOK_AHEAD = timedelta(seconds=300)
@@ -121,6 +121,16 @@ def test_a_schedule_whose_rule_is_not_understood_any_more_can_be_replaced(world:
     world.advance(600)
     world.put_schedule("s", expression="* * * * *")
     assert (stored(world).broken, stored(world).next_at is None) == ("", False)
+
+
+def test_a_broken_schedule_is_deleted_and_no_time_is_made_up_that_it_missed(world: World) -> None:
+    world.put_schedule("s", expression="* * * * *")
+    break_definition(world)
+    world.advance(600)
+    before = recorded(world)
+    world.delete_schedule("s")
+    assert stored(world).deleted_at == world.clock.now()
+    assert {entry.first for entry in recorded(world)} <= {entry.first for entry in before}
 
 
 def test_a_broken_schedule_is_warned_of_once(world: World) -> None:

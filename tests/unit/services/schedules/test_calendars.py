@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from hourhand.api.requests import CalendarInput
+from hourhand.api.requests.schedule_operations import CalendarInput
 from hourhand.domain.errors import NotFound, Unavailable, WrongState
 from hourhand.domain.schedules.recurrence import ExcludedDate
-from hourhand.domain.schedules.schedule import CalendarName
+from hourhand.domain.schedules.schedule import Calendar, CalendarName
 from hourhand.memory import START
 from hourhand.services.schedules import calendars, recompute
 from hourhand.services.schedules.calendars import MAX_SECONDS_A_SEARCH, CalendarService
 from hourhand.services.schedules.recompute import want_walk
-from hourhand.testing import Faults
 from tests.unit.services.schedule_bench import Bench, define
+from tests.world.faults import Faults
 
 NAME = "holidays"
 USING = define(exclude=(CalendarName(NAME),))
@@ -33,12 +33,14 @@ def _service(bench: Bench, faults: Faults | None = None) -> CalendarService:
     return CalendarService(store, store, bench.clock, bench.randomness, bench.telemetry)
 
 
-def _input(*exclude: str, **fields: Any) -> CalendarInput:
-    return CalendarInput.parse({"exclude": list(exclude), **fields})
+def _input(*exclude: str) -> CalendarInput:
+    return CalendarInput.parse({"exclude": list(exclude)})
 
 
-def _put(service: CalendarService, *exclude: str, name: str = NAME, **fields: Any) -> Any:
-    return service.put(name, _input(*exclude, **fields), actor="caller")
+def _put(
+    service: CalendarService, *exclude: str, name: str = NAME, note: str | None = None
+) -> tuple[Calendar, bool]:
+    return service.put(name, _input(*exclude).exclusions, note=note, actor="caller")
 
 
 # --- put ----------------------------------------------------------------------------------------

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
+from hourhand.domain.schedules.nominal_times import DatedRule
 from hourhand.domain.schedules.recurrence import (
     EARLIEST,
     BadExpression,
@@ -13,11 +15,11 @@ from hourhand.domain.schedules.recurrence import (
     ExcludedExpression,
     Recurrence,
 )
-from hourhand.domain.schedules.schedule import CalendarName
+from hourhand.domain.schedules.schedule import CalendarName, FormerRule
 from hourhand.memory import START
 from hourhand.services.schedules import compiled_rules
-from hourhand.testing import Faults
 from tests.unit.services.schedule_bench import Bench, define
+from tests.world.faults import Faults
 
 NEW_YEAR = ExcludedDate(date(2027, 1, 1))
 TODAY = ExcludedDate(START.date())
@@ -129,3 +131,19 @@ def test_a_rule_that_cannot_be_compiled_is_refused_each_time(bench: Bench) -> No
     for _ in range(2):
         with pytest.raises(BadExpression):
             bench.recurrences.of(define("never"))
+
+
+def test_a_former_rule_that_is_gone_or_over_is_passed_over(bench: Bench) -> None:
+    definition = define()
+    schedule = bench.put(definition, cursor=START)
+    present = DatedRule(definition, bench.recurrences.of(definition))
+    later = START + timedelta(hours=1)
+    bench.schedules.put_definition("s", "known", define("* * * * *"))
+    former = (FormerRule("gone", later), FormerRule("known", START), FormerRule("known", later))
+    found = bench.recurrences.since_cursor(
+        bench.schedules, replace(schedule, former=former), present
+    )
+    assert [(rule.definition.expressions, rule.until) for rule in found[:-1]] == [
+        (("* * * * *",), later)
+    ]
+    assert found[-1] is present

@@ -15,8 +15,9 @@ from hourhand.domain.ticks.leases import LEADER
 from hourhand.memory import MemoryDeployment, MemoryHandlerDirectory
 from hourhand.ports.handler_directory import DeclaredSchedule, HandlerInfo
 from hourhand.services.schedules.declarations import UNDECLARED_NOTE
-from hourhand.testing import Crash, Faults, When
+from hourhand.testing import Crash
 from tests.unit.services.schedule_views import MINUTELY, job_minutes, stored
+from tests.world.faults import Faults, When
 from tests.world.world import Process, World
 
 HANDLERS = ("greet", "report")

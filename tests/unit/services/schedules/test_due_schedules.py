@@ -11,13 +11,14 @@ import pytest
 
 from hourhand.domain.ids import occurrence_job_id
 from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.quotas import Quota, QuotaKind
 from hourhand.memory import FAKE_SECRET
 from hourhand.ports.schedule_store import DUE_SHARDS
 from hourhand.services.schedules import due_schedules as module
 from hourhand.services.schedules.due_schedules import ScheduleSweep, VisitCounts, shards_in_turn
 from hourhand.services.ticks.leadership import TICK_RESERVE_SECONDS
-from hourhand.testing import Faults
 from tests.unit.services.schedule_views import MINUTELY, at, job_minutes, stored, told
+from tests.world.faults import Faults
 from tests.world.world import World
 
 
@@ -190,6 +191,24 @@ def test_a_walk_that_cannot_be_read_is_told_of(world: World) -> None:
     counts = run(world, faults)
     assert not counts.is_complete
     assert world.telemetry.total("schedule_sweeps_incomplete") == 1
+
+
+def test_a_schedule_over_its_quota_waits_stops_no_other_and_is_no_failure(world: World) -> None:
+    put_many(world, 1, tenant="acme")
+    without_jobs = world.process(Faults().throttle("jobs.put")).api
+    world.put_schedule("z", by=without_jobs, expression=MINUTELY)
+    quota = Quota(kind=QuotaKind.TENANT, name="acme", accepted_per_minute=3)
+    world.api.pauses.change(lambda record: record.with_quota(quota))
+    counts = run(world)
+    assert (counts.visited, counts.failed, counts.is_complete) == (1, 0, True)
+    assert (is_visited(world, "s000"), is_visited(world, "z")) == (False, True)
+    (told_of,) = [log for log in world.telemetry.logs if "waits for a quota" in log.sentence]
+    assert (told_of.level, told_of.fields["schedule_id"]) == ("info", "s000")
+    assert world.telemetry.total("schedule_visits_failed") == 0
+    world.advance(60)
+    assert run(world).failed == 0
+    assert is_visited(world, "s000")
+    assert len(_jobs_of(world, "s000")) == 4
 
 
 # --- its time ---

@@ -7,9 +7,9 @@ import pytest
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.schedules.changes import DEFINITION_KEPT
 from hourhand.memory import START
-from hourhand.testing import Faults, When
 from tests.unit.services.schedule_views import MINUTELY, at, job_minutes, statuses, stored, told
 from tests.unit.services.schedules.test_operations import parse, put, service
+from tests.world.faults import Faults, When
 from tests.world.world import World
 
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
+from hourhand.api.requests.schedule_operations import BackfillInput
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import Job, JobStatus
-from hourhand.domain.schedules.schedule import Schedule
+from hourhand.domain.schedules.schedule import Backfill, Schedule
+from hourhand.domain.times import rfc3339
+from hourhand.memory import START
 from hourhand.services.schedules.failure_pauses import FailurePauses
-from hourhand.testing import Faults, make_job
 from tests.unit.services.schedule_views import MINUTELY, stored
+from tests.world.factories import make_event, make_job
+from tests.world.faults import Faults
 from tests.world.world import World
 
 
@@ -102,3 +109,44 @@ def test_one_that_changes_all_the_time_is_told_of(
     monkeypatch.setattr("hourhand.services.schedules.failure_pauses.MAX_LOST_RACES", 0)
     with pytest.raises(Unavailable):
         pauses(world).pause_schedule_of(failed(world))
+
+
+# --- a backfill that runs although its schedule is paused ----------------------------------------
+
+
+def backfilled(world: World) -> Job:
+    """Pause the schedule, start a backfill of it, and return a failed job of that."""
+    world.pause("s")
+    span = {"from": rfc3339(START - timedelta(minutes=3)), "to": rfc3339(START)}
+    report = world.api.backfills.start("s", BackfillInput.parse(span), actor="caller")
+    assert report.backfill is not None
+    made = make_event(actor=f"backfill {report.backfill.id}")
+    return replace(failed(world), schedule_revision=None, history=(made,))
+
+
+def backfill_of(world: World) -> Backfill:
+    [found] = world.schedules.list_backfills(stored(world).key, before=None, limit=9)
+    return found
+
+
+def test_it_is_paused_alone_where_its_schedule_is_paused(world: World) -> None:
+    job = backfilled(world)
+    before = stored(world)
+    pauses(world).pause_schedule_of(job)
+    assert backfill_of(world).paused_at == world.clock.now()
+    once = backfill_of(world)
+    pauses(world).pause_schedule_of(job)
+    assert (backfill_of(world), stored(world)) == (once, before)
+
+
+def test_a_backfill_that_changes_meanwhile_is_looked_at_again(world: World) -> None:
+    job = backfilled(world)
+
+    def step() -> None:
+        found = backfill_of(world)
+        after = replace(found, sequence=found.sequence + 1, write_id="another")
+        assert world.schedules.write_backfill(after, previous=found.sequence)
+
+    faults = Faults().interrupt("schedules.write_backfill", step)
+    pauses(world, faults).pause_schedule_of(job)
+    assert backfill_of(world).paused_at == world.clock.now()

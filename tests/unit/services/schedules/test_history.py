@@ -13,8 +13,8 @@ from hourhand.domain.ticks.timings import Timings
 from hourhand.memory import START
 from hourhand.services.schedules import history
 from hourhand.services.schedules.history import ScheduleHistory
-from hourhand.testing import Faults
 from tests.unit.services.schedule_bench import Bench, define
+from tests.world.faults import Faults
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from hourhand.domain.schedules.journal import RING_ENTRIES, RING_ENTRIES_LEFT, S
 from hourhand.domain.schedules.schedule import JournalEntry
 from hourhand.domain.ticks.timings import Timings
 from hourhand.services.schedules.history import spill
-from hourhand.testing import Faults
 from tests.unit.services.schedule_bench import Bench, define
 from tests.unit.services.schedule_views import at
+from tests.world.faults import Faults
 
 
 def entries(count: int) -> tuple[JournalEntry, ...]:

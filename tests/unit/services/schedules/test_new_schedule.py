@@ -86,16 +86,29 @@ def test_a_calendar_may_exclude_every_fire(bench: Bench) -> None:
     assert refusal(bench, define(exclude=(CalendarName("all"),)))[0] == "expression"
 
 
-def test_the_beat_of_a_rate_is_given_else_the_one_before_else_its_start_else_this_second() -> None:
-    now = START + timedelta(microseconds=5)
+def test_the_beat_of_a_rate_is_what_the_body_says_else_the_one_that_nobody_gave() -> None:
+    now, later = START + timedelta(microseconds=5), START + 3 * HOUR
     rate = define("rate(7 minutes)")
-    given = replace(rate, anchor=START - HOUR)
-    before = replace(rate, anchor=START - 2 * HOUR)
-    assert settle_anchor(given, before, now) is given
-    assert settle_anchor(rate, before, now).anchor == before.anchor
-    assert settle_anchor(rate, define(), now).anchor == START
-    assert settle_anchor(rate, None, now).anchor == START
-    assert settle_anchor(replace(rate, start_at=START + HOUR), None, now).anchor == START + HOUR
+    implied = settle_anchor(rate, None, now)
+    assert (implied.anchor, implied.is_anchor_given) == (START, False)
+    assert settle_anchor(rate, implied, later) == implied
+    assert settle_anchor(rate, define(), later).anchor == later
+    # What was read is sent back.
+    assert settle_anchor(replace(rate, anchor=START), implied, later) == implied
+    given = settle_anchor(replace(rate, anchor=START - HOUR), implied, later)
+    assert (given.anchor, given.is_anchor_given) == (START - HOUR, True)
+    assert settle_anchor(rate, given, later).anchor == later
+    started = settle_anchor(replace(rate, start_at=START + HOUR), given, later)
+    assert (started.anchor, started.is_anchor_given) == (START + HOUR, True)
+    assert settle_anchor(replace(rate, start_at=START + HOUR), implied, later) == started
+    assert settle_anchor(rate, started, later).anchor == later
+
+
+def test_a_stored_anchor_of_an_older_release_was_given_by_the_start_alone() -> None:
+    rate = define("rate(7 minutes)")
+    assert settle_anchor(rate, replace(rate, anchor=START), START + HOUR).anchor == START
+    started = replace(rate, anchor=START, start_at=START)
+    assert settle_anchor(rate, started, START + HOUR).anchor == START + HOUR
 
 
 def test_only_a_rate_has_a_beat() -> None:

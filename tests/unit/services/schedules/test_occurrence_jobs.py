@@ -11,14 +11,13 @@ import pytest
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.groups.overlap import Overlap
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus, OnLost, Priority
-from hourhand.domain.jobs.retry import RetryPolicy
+from hourhand.domain.jobs.retry import RetryChanges, RetryPolicy
 from hourhand.domain.jobs.transitions import cancel_waiting
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.domain.limits.job_limits import unpack_keys
 from hourhand.domain.limits.keys import key_digest
 from hourhand.domain.schedules.occurrences import OccurrenceOrder
 from hourhand.domain.schedules.schedule import (
-    RetryChanges,
     Schedule,
     ScheduleDefinition,
     SkipReason,
@@ -28,9 +27,11 @@ from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.job_store import Refused
 from hourhand.services.schedules import occurrence_jobs as module
 from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs, is_adoptable, is_standing
-from hourhand.testing import Crash, Faults, make_event, make_job
+from hourhand.testing import Crash
 from tests.unit.services.schedule_bench import define
 from tests.unit.services.schedule_views import at, job_at, reason_of
+from tests.world.factories import make_event, make_job
+from tests.world.faults import Faults
 from tests.world.world import World
 
 

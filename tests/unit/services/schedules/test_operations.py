@@ -12,13 +12,13 @@ import pytest
 from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.domain.errors import InvalidInput, NotFound, Unavailable
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.domain.schedules.changes import annotate
+from hourhand.domain.schedules.changes import MAX_FORMER_RULES, annotate
 from hourhand.domain.schedules.schedule import Schedule, SkipReason
 from hourhand.memory import START
 from hourhand.services.schedules import operations as module
 from hourhand.services.schedules.effects import Effect
 from hourhand.services.schedules.operations import ScheduleService
-from hourhand.testing import Crash, Faults, When
+from hourhand.testing import Crash
 from tests.unit.services.schedule_views import (
     MINUTELY,
     at,
@@ -31,6 +31,7 @@ from tests.unit.services.schedule_views import (
     stored,
     told,
 )
+from tests.world.faults import Faults, When
 from tests.world.world import World
 
 Act = Callable[[ScheduleService], object]
@@ -97,6 +98,24 @@ def test_a_rate_that_is_put_again_keeps_its_beat(world: World) -> None:
     put(world, expression="rate(7 minutes)", payload=1)
     view = world.api.schedule_views.get("s")
     assert view.definition.anchor == START
+
+
+RATE = {"expression": "rate(1 hour)"}
+STARTED = {**RATE, "start_at": "2026-01-05T12:00:07Z"}
+ANCHORED = {**RATE, "anchor": "2026-01-05T09:20:00Z"}
+
+
+@pytest.mark.parametrize("edited", [STARTED, ANCHORED, RATE, {**RATE, "anchor": None}])
+@pytest.mark.parametrize("before", [STARTED, ANCHORED])
+def test_a_put_keeps_the_beat_that_a_preview_shows(
+    world: World, before: dict[str, Any], edited: dict[str, Any]
+) -> None:
+    put(world, **before)
+    world.advance(2400)
+    put(world, **edited)
+    preview = world.api.previews.preview(parse(**edited).definition, count=1, after=None)
+    assert world.api.schedule_views.get("s").next_occurrence == preview.fires[0].at
+    assert not put(world, **edited)
 
 
 # --- the tenant ---
@@ -213,10 +232,37 @@ def test_what_the_new_definition_wants_at_the_same_time_is_adopted(world: World)
     put(world, payload=2, expression="*/3 * * * *")
     adopted = job_at(world, 3)
     assert adopted.payload.text == "2"
-    assert adopted.generation > max(generations)
+    assert {adopted.generation} == generations
     assert (adopted.schedule_revision, adopted.status) == (2, JobStatus.ENQUEUED)
     assert statuses(world)[1] == "CANCELLED"
     assert world.telemetry.total("occurrences_adopted") == 1
+
+
+MOVED = [
+    {"priority": "high"},
+    {"tenant": "t"},
+    {"timeout_seconds": 9},
+    {"overlap": "allow"},
+    {"jitter_seconds": 9},
+]
+KEPT = [{"payload": 1}, {"tags": {"a": "b"}}, {"retry": {"max_attempts": 2}}, {"on_lost": "dead"}]
+
+
+@pytest.mark.parametrize("edit", [*MOVED, *KEPT])
+def test_a_job_keeps_its_message_unless_the_edit_changes_what_that_tells(
+    world: World, edit: dict[str, Any]
+) -> None:
+    put(world)
+    before, sent = job_at(world, 2), len(world.queues.messages())
+    put(world, **edit)
+    after = job_at(world, 2)
+    is_moved = edit in MOVED
+    assert after.generation == before.generation + is_moved
+    assert (len(world.queues.messages()) > sent) is is_moved
+    assert after.schedule_revision == 2
+    name, value = next(iter(edit.items()))
+    changed = {"payload": after.payload.text, "tags": after.tags, "priority": after.priority}
+    assert str(changed.get(name, value)) == str(value)
 
 
 def test_a_running_job_of_the_definition_before_is_left_alone(world: World) -> None:
@@ -325,28 +371,37 @@ def test_a_replacement_may_pause_and_resume(world: World) -> None:
     assert job_at(world, 1).payload.text == "3"
 
 
-def test_what_a_replaced_definition_left_undecided_is_on_record(world: World) -> None:
+def test_what_only_a_replaced_definition_had_undecided_is_on_record(world: World) -> None:
     put(world)
     world.advance(600)
-    put(world, payload=1)
+    put(world, expression="*/2 * * * *")
     jobs = [(minute, 1, "job") for minute in range(1, 6)]
-    assert told(world)[:8] == [
-        *jobs,
-        (6, 4, "replaced"),
-        (10, 1, "replaced"),
-        (11, 1, "job"),
-    ]
+    missed = [(6, 1, "misfire"), (7, 1, "replaced"), (8, 1, "job"), (9, 1, "replaced")]
+    # That of the last minute was not missed.
+    assert told(world)[:11] == [*jobs, *missed, (10, 1, "job"), (12, 1, "job")]
 
 
-def test_what_fell_into_a_pause_is_on_record_when_the_definition_changes(world: World) -> None:
+def test_what_fell_into_a_pause_is_decided_after_it_though_its_rule_changed(world: World) -> None:
     put(world, paused=True)
     world.advance(600)
-    put(world, payload=1)
+    put(world, expression="*/2 * * * *")
     world.advance(600)
-    put(world, payload=2)
-    # The last minute stands alone: a clock that is behind may take it back.
-    spans = [(1, 9), (10, 1), (11, 9), (20, 1)]
-    assert told(world) == [(first, count, "paused") for first, count in spans]
+    put(world, expression="*/5 * * * *")
+    assert told(world) == []
+    world.resume("s")
+    # Odd minutes after the tenth never were times of the schedule.
+    assert told(world) == [(1, 14, "paused"), (20, 1, "job"), (25, 1, "job")]
+
+
+def test_what_is_left_when_its_rule_was_edited_too_often_is_on_record(world: World) -> None:
+    put(world, paused=True)
+    for number in range(MAX_FORMER_RULES + 1):
+        world.advance(600)
+        put(world, expression="* * * * *" if number % 2 else "*/5 * * * *")
+    # The edit that is one too many passes over all until then.
+    assert stored(world).former == ()
+    assert {reason for _, _, reason in told(world)} == {"paused"}
+    assert stored(world).cursor == world.clock.now()
 
 
 def test_times_after_its_last_occurrence_are_no_times_of_a_schedule(world: World) -> None:
@@ -365,12 +420,11 @@ def test_jobs_of_a_visit_that_died_are_on_record_when_the_definition_changes(wor
     world.advance(420)
     put(world, expression="0 0 1 1 *")
     assert statuses(world)[3] == "SUCCEEDED"
-    # Those at 4 and 5 were due, and not claimed, when their schedule was replaced.
-    jobs = [(m, 1, "job") for m in (1, 2, 3, 4, 5)]
-    assert told(world) == [*jobs, (6, 4, "replaced"), (10, 1, "replaced")]
-    # What is on record as a job does run.
+    # The job that ran is on record; the others had not started, and the new rule has none of them.
+    replaced = [(1, 2, "replaced"), (3, 1, "job"), (4, 6, "replaced"), (10, 1, "replaced")]
+    assert told(world) == replaced
     world.settle()
-    assert [statuses(world)[minute] for minute in (4, 5)] == ["SUCCEEDED", "SUCCEEDED"]
+    assert [statuses(world)[minute] for minute in (1, 2, 4, 5)] == ["CANCELLED"] * 4
 
 
 def test_a_put_that_cannot_be_is_refused_and_nothing_is_stored(world: World) -> None:
@@ -580,17 +634,18 @@ def test_a_deleted_schedule_is_gone_and_what_was_pending_is_cancelled(world: Wor
     world.api.schedules.recompute("s", actor="walk")
 
 
-def test_a_schedule_that_is_deleted_and_put_again_loses_no_occurrence(world: World) -> None:
+def test_a_schedule_that_is_deleted_and_put_again_makes_each_time_from_then_on(
+    world: World,
+) -> None:
     put(world)
     world.advance(90)
     world.delete_schedule("s")
     assert put(world)
-    # 1 was due before the deletion, and is still on its way.
-    assert statuses(world) == dict.fromkeys((1, 2, 3, 4, 5, 6), "ENQUEUED")
     world.advance(300)
     world.deliver()
     ran = [minute_of(run.job.occurrence) for run in world.runs if run.job.occurrence]
-    assert sorted(ran) == [1, 2, 3, 4, 5, 6]
+    # 1 was due before the deletion, and had not started.
+    assert sorted(ran) == [2, 3, 4, 5, 6]
 
 
 def test_a_recomputation_notices_what_a_calendar_excludes_now(world: World) -> None:

@@ -21,8 +21,9 @@ from hourhand.ports.schedule_store import JournalPage
 from hourhand.services.cursors import seal
 from hourhand.services.schedules import queries
 from hourhand.services.schedules.queries import OccurrencePage, OccurrenceQueries
-from hourhand.testing import Faults, make_event, make_job
 from tests.unit.services.schedule_bench import Bench, define
+from tests.world.factories import make_event, make_job
+from tests.world.faults import Faults
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)

@@ -14,8 +14,9 @@ from hourhand.domain.schedules.schedule import CalendarName, Walk
 from hourhand.memory import START
 from hourhand.services.schedules import recompute
 from hourhand.services.schedules.recompute import ScheduleWalk, want_walk
-from hourhand.testing import Crash, Faults, When
+from hourhand.testing import Crash
 from tests.unit.services.schedule_bench import Bench, define
+from tests.world.faults import Faults, When
 
 NAME = "holidays"
 USING = define(exclude=(CalendarName(NAME),))

@@ -16,7 +16,6 @@ from hourhand.memory import START
 from hourhand.services.schedules import history
 from hourhand.services.schedules import triggers as module
 from hourhand.services.schedules.triggers import TRIGGER
-from hourhand.testing import Faults, When
 from tests.unit.services.schedule_views import (
     MINUTELY,
     at,
@@ -26,6 +25,7 @@ from tests.unit.services.schedule_views import (
     stored,
     told,
 )
+from tests.world.faults import Faults, When
 from tests.world.world import World
 
 

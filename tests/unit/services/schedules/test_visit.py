@@ -26,7 +26,7 @@ from hourhand.domain.schedules.schedule import (
 from hourhand.memory import START
 from hourhand.services.schedules.backfill_work import BackfillWork
 from hourhand.services.schedules.visit import Materialiser
-from hourhand.testing import Crash, Faults, When
+from hourhand.testing import Crash
 from tests.unit.services.schedule_views import (
     MINUTELY,
     at,
@@ -38,6 +38,7 @@ from tests.unit.services.schedule_views import (
     stored,
     told,
 )
+from tests.world.faults import Faults, When
 from tests.world.world import World
 
 LOOK_AHEAD = timedelta(seconds=300)
@@ -298,15 +299,15 @@ def put_waiting(world: World, first: int, count: int) -> None:
         world.side_items.write_item(put_waiter(partition, n, f"job-{n}", 1, at(9999)))
 
 
-def test_what_waits_for_its_turn_takes_room_from_what_is_caught_up(world: World) -> None:
-    put(world, misfire={"policy": "all"})
+def test_nothing_is_caught_up_while_as_many_jobs_wait_as_may(world: World) -> None:
+    put(world, misfire={"policy": "all"}, buffer_limit=9)
     world.advance(6000)
-    put_waiting(world, 0, MAX_CATCH_UP - 3)
+    put_waiting(world, 0, 8)
     visit(world)
-    assert job_minutes(world) == [1, 2, 3]
-    put_waiting(world, MAX_CATCH_UP - 3, 9)
+    assert job_minutes(world) == list(range(1, MAX_CATCH_UP + 1))
+    put_waiting(world, 8, 1)
     visit(world)
-    assert job_minutes(world) == [1, 2, 3]
+    assert len(job_minutes(world)) == MAX_CATCH_UP
     assert stored(world).next_at == world.clock.now()
 
 
@@ -463,7 +464,7 @@ def test_a_backfill_that_is_done_is_dropped(world: World) -> None:
     assert done.seen == []
 
 
-def test_backfills_go_on_while_a_schedule_is_paused(world: World) -> None:
+def test_backfills_are_visited_while_a_schedule_is_paused(world: World) -> None:
     put(world)
     world.pause("s")
     with_backfills(world, "b")

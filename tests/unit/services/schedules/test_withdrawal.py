@@ -18,7 +18,6 @@ from hourhand.ports.job_store import Refused
 from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.schedules.history import ScheduleHistory
 from hourhand.services.schedules.withdrawal import Withdrawal
-from hourhand.testing import Faults
 from tests.unit.services.schedule_views import (
     MINUTELY,
     at,
@@ -28,6 +27,7 @@ from tests.unit.services.schedule_views import (
     stored,
     told,
 )
+from tests.world.faults import Faults
 from tests.world.world import World
 
 

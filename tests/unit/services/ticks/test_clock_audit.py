@@ -9,7 +9,7 @@ import pytest
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.ticks.clock_skew import SkewVerdict
 from hourhand.services.ticks.clock_audit import ClockAudit, ClockSet
-from hourhand.testing import Faults
+from tests.world.faults import Faults
 from tests.world.world import World
 
 MILLISECOND = timedelta(milliseconds=1)

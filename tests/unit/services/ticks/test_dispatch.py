@@ -14,7 +14,8 @@ from hourhand.domain.jobs.job import EventKind, Job, JobStatus, Priority
 from hourhand.memory import START
 from hourhand.ports.queues import Outgoing
 from hourhand.services.ticks.dispatch import Dispatcher, InTurn, ToDispatch
-from hourhand.testing import Faults, make_job
+from tests.world.factories import make_job
+from tests.world.faults import Faults
 from tests.world.world import World
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from hourhand.domain.jobs.pauses import HandlerPauses
-from hourhand.testing import Faults
+from tests.world.faults import Faults
 from tests.world.world import World
 
 MINUTE = timedelta(minutes=1)

@@ -8,7 +8,7 @@ from hourhand.domain.errors import InvalidInput, Unavailable
 from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.memory import START
 from hourhand.services.ticks.shards import MAX_LOST_RACES, ShardingService
-from hourhand.testing import Faults
+from tests.world.faults import Faults
 from tests.world.world import World
 
 

@@ -23,7 +23,8 @@ from hourhand.ports.queues import Outgoing
 from hourhand.services.ticks import sweep as sweep_module
 from hourhand.services.ticks.dispatch import InTurn
 from hourhand.services.ticks.sweep import Sweep
-from hourhand.testing import Faults, make_job
+from tests.world.factories import make_job
+from tests.world.faults import Faults
 from tests.world.runs import HandlerKilled, fail_for_good, kill_process
 from tests.world.world import World
 

@@ -17,7 +17,8 @@ from hourhand.services.ticks.leadership import TICK_RESERVE_SECONDS
 from hourhand.services.ticks.shards import MAX_INVOCATIONS
 from hourhand.services.ticks.tick import TickReport
 from hourhand.settings import LeaderMode
-from hourhand.testing import Crash, Faults, When
+from hourhand.testing import Crash
+from tests.world.faults import Faults, When
 from tests.world.runs import fail
 from tests.world.world import World
 

@@ -14,8 +14,10 @@ from hourhand.domain.ticks.resweep import ResweepState
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.ticks.watermark import SIDE_BY_SIDE
 from hourhand.services.ticks.watermark import MAX_LOST_RACES, ResweepService
-from hourhand.testing import Crash, Faults, When, make_job
+from hourhand.testing import Crash
 from tests.world.checks import assert_nothing_is_out_of_sight
+from tests.world.factories import make_job
+from tests.world.faults import Faults, When
 from tests.world.world import World
 
 HOUR = timedelta(hours=1)

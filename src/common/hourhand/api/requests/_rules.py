@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 
 from hourhand.domain.errors import FieldError
 from hourhand.domain.schedules.recurrence import (
@@ -42,15 +43,16 @@ def expression_faults(expressions: Iterable[Named]) -> list[FieldError]:
 
 
 def exclusion_faults(
-    field: str, exclusions: Sequence[Exclusion | CalendarName]
+    field: str, exclusions: Sequence[Exclusion | CalendarName], anchor: datetime | None = None
 ) -> list[FieldError]:
-    """Return what is wrong with the expressions among exclusions, and whether they are too many."""
+    """Return what is wrong with the expressions among exclusions, and whether they are too many.
+
+    ``anchor``: from which a rate among them counts; a calendar has none.
+    """
 
     def compile_one(text: str) -> object:
         excluded = (ExcludedExpression(text),)
-        return compile_rule(
-            Rule(expressions=(_ANY_EXPRESSION,), anchor=_ANY_ANCHOR, exclude=excluded)
-        )
+        return compile_rule(Rule(expressions=(_ANY_EXPRESSION,), anchor=anchor, exclude=excluded))
 
     named = [
         (f"{field}[{index}]", exclusion.text)

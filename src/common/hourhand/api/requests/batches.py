@@ -9,9 +9,10 @@ from pydantic import BaseModel, Field
 from hourhand.api.requests._errors import validate
 from hourhand.api.requests._limits import MAX_BATCH_JOBS
 from hourhand.api.requests.graphs import run_submission
-from hourhand.api.requests.jobs import STRICT, JobSubmission, OwnId, Tenant, payload_text
+from hourhand.api.requests.jobs import STRICT, OwnId, Tenant, payload_text
 from hourhand.domain.durable.built_in import BATCH, CALLBACKS, MEMBERS
 from hourhand.domain.durable.joins import MAX_CHILDREN
+from hourhand.domain.jobs.submission import NewJob
 
 Members = Annotated[list[Any], Field(max_length=MAX_BATCH_JOBS)]
 """Jobs; each is checked when the batch, or the addition, is submitted."""
@@ -43,7 +44,7 @@ class BatchInput(BaseModel):
         return asked
 
     @property
-    def job(self) -> JobSubmission:
+    def job(self) -> NewJob:
         """The job that runs the batch. Members of an open batch are added after it is there."""
         return run_submission(BATCH, self._payload, {"id": self.id, "tenant": self.tenant})
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
 
@@ -15,11 +14,10 @@ from hourhand.api.requests.jobs import STRICT, HandlerName, IdempotencyKey, Tena
 from hourhand.api.requests.schedules import Note
 from hourhand.domain.callers import MAX_IDENTITY_CHARACTERS
 from hourhand.domain.errors import FieldError
-from hourhand.domain.ids import canonical_json, content_hash
 from hourhand.domain.jobs.dead_letter_groups import GROUP_ID
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.domain.jobs.log import LogOrder
-from hourhand.domain.times import rfc3339
+from hourhand.domain.jobs.log import ListOrder
+from hourhand.domain.jobs.searches import AuditSearch, BulkChange, JobFilter
 
 StatusName = Annotated[JobStatus, Field(strict=False)]
 ScheduleId = Annotated[str, Field(min_length=1, max_length=limits.MAX_SCHEDULE_ID_CHARACTERS)]
@@ -83,9 +81,9 @@ LogLines = Annotated[
     int, whole_number(1, limits.MAX_LOG_LINES), Field(ge=1, le=limits.MAX_LOG_LINES)
 ]
 OrderName = Annotated[
-    LogOrder,
+    ListOrder,
     Field(strict=False),
-    WithJsonSchema({"type": "string", "enum": [order.value for order in LogOrder]}),
+    WithJsonSchema({"type": "string", "enum": [order.value for order in ListOrder]}),
 ]
 Dead = Annotated[
     StatusName,
@@ -110,21 +108,10 @@ class JobFilters(BaseModel):
     created_before: Instant | None = None
     discarded: bool | None = None
 
-    @classmethod
-    def parse_query(cls, query: Mapping[str, str]) -> JobFilters:
-        """Return the filters of a query string; raises `InvalidInput` naming each wrong one."""
-        return validate(cls, query, what="filter")
-
     @property
-    def is_empty(self) -> bool:
-        """Whether every job is meant, or every one that was not discarded: nearly all jobs."""
-        return all(getattr(self, name) in {None, False} for name in JobFilters.model_fields)
-
-    @property
-    def fingerprint(self) -> str:
-        """What two equal sets of filters share, and no others."""
-        values = {name: getattr(self, name) for name in JobFilters.model_fields}
-        return content_hash("filters", canonical_json({k: _plain(v) for k, v in values.items()}))
+    def filters(self) -> JobFilter:
+        """Which jobs are meant."""
+        return JobFilter(**{name: getattr(self, name) for name in JobFilters.model_fields})
 
 
 class ListRequest(JobFilters):
@@ -143,11 +130,6 @@ class ListRequest(JobFilters):
             _refuse_beside_key(query)
         return request
 
-    @property
-    def filters(self) -> JobFilters:
-        """The filters alone."""
-        return _filters_of(self)
-
 
 class GroupsRequest(JobFilters):
     """The query of ``GET /dead-letters/groups``."""
@@ -162,18 +144,13 @@ class GroupsRequest(JobFilters):
         """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
         return validate(cls, query, what="query")
 
-    @property
-    def filters(self) -> JobFilters:
-        """The filters alone."""
-        return _filters_of(self)
-
 
 class LogRequest(BaseModel):
     """The query of ``GET /jobs/{id}/logs``."""
 
     model_config = STRICT
 
-    order: OrderName = LogOrder.OLDEST
+    order: OrderName = ListOrder.OLDEST
     limit: LogLines = limits.DEFAULT_LOG_LINES
     cursor: Cursor | None = None
 
@@ -199,7 +176,7 @@ class AuditRequest(BaseModel):
     cursor: Cursor | None = None
 
     @classmethod
-    def parse_query(cls, query: Mapping[str, str]) -> AuditRequest:
+    def parse_query(cls, query: Mapping[str, str]) -> AuditSearch:
         """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
         request = validate(cls, query, what="query")
         given = [n for n in ("job", "schedule", "handler") if getattr(request, n) is not None]
@@ -211,14 +188,7 @@ class AuditRequest(BaseModel):
             raise invalid("query", [FieldError("handler", message)])
         if request.start is not None and request.end is not None and request.start >= request.end:
             raise invalid("query", [FieldError("to", "must be after from")])
-        return request
-
-    @property
-    def fingerprint(self) -> str:
-        """What two searches for the same events share, and no others."""
-        fields = AuditRequest.model_fields.keys() - {"limit", "cursor"}
-        values = {name: _plain(getattr(self, name)) for name in fields}
-        return content_hash("audit", canonical_json(values))
+        return AuditSearch(**dict(request))
 
 
 class BulkRequest(JobFilters):
@@ -230,18 +200,19 @@ class BulkRequest(JobFilters):
     cursor: Cursor | None = None
 
     @classmethod
-    def parse(cls, raw: object) -> Self:
+    def parse(cls, raw: object) -> BulkChange:
         """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
         request = validate(cls, raw, what="request")
-        if request.is_empty and not request.everything:
+        if request.filters.is_empty and not request.everything:
             message = "must be true if no filter is given"
             raise invalid("request", [FieldError("all", message)])
-        return request
-
-    @property
-    def filters(self) -> JobFilters:
-        """The filters alone."""
-        return _filters_of(self)
+        return BulkChange(
+            filters=request.filters,
+            dry_run=request.dry_run,
+            expected_count=request.expected_count,
+            cursor=request.cursor,
+            note=getattr(request, "note", None) or "",
+        )
 
 
 class BulkDiscard(BulkRequest):
@@ -256,13 +227,3 @@ def _refuse_beside_key(query: Mapping[str, str]) -> None:
     if others:
         message = "cannot be combined with idempotency_key, which takes no filter but tenant"
         raise invalid("query", [FieldError(name, message) for name in others])
-
-
-def _filters_of(request: JobFilters) -> JobFilters:
-    return JobFilters.model_construct(
-        **{name: getattr(request, name) for name in JobFilters.model_fields}
-    )
-
-
-def _plain(value: Any) -> Any:
-    return rfc3339(value) if isinstance(value, datetime) else value

@@ -16,6 +16,7 @@ from hourhand.domain.durable.names import MAX_NAME, NAME
 from hourhand.domain.errors import FieldError, unknown_field
 from hourhand.domain.graphs.definition import MAX_NODES, GraphDefinition
 from hourhand.domain.graphs.parsing import parse_graph
+from hourhand.domain.jobs.submission import NewJob
 
 _NAMED_BY_RUN = "cannot be given: the run that submits the job names it"
 _ONE_JOB = "cannot be given: each job of a graph or a batch is a job of its own"
@@ -31,7 +32,7 @@ NodeName = Annotated[str, Field(pattern=f"^({NAME.pattern})$", max_length=MAX_NA
 NodeNames = Annotated[list[NodeName], Field(min_length=1, max_length=MAX_NODES)]
 
 
-def parse_member(raw: object, around: Collection[str] = ()) -> JobSubmission:
+def parse_member(raw: object, around: Collection[str] = ()) -> NewJob:
     """Return a job that a graph or a batch is to submit.
 
     ``around``: the names of the fields that the caller states beside those of the job. Raises
@@ -88,13 +89,13 @@ class GraphInput(BaseModel):
         return self._definition
 
     @property
-    def job(self) -> JobSubmission:
+    def job(self) -> NewJob:
         """The job that runs the graph."""
         given = {"id": self.id, "tenant": self.tenant, "priority": self.priority}
         return run_submission(GRAPH, self.definition.as_json(), given)
 
 
-def run_submission(handler: str, payload: object, given: Mapping[str, Any]) -> JobSubmission:
+def run_submission(handler: str, payload: object, given: Mapping[str, Any]) -> NewJob:
     """Return the submission of the run of a graph or a batch; ``given`` fields may be None."""
     fields = {name: value for name, value in given.items() if value is not None}
     return JobSubmission.parse({"handler": handler, "payload": payload, **fields})

@@ -7,7 +7,6 @@ the past ``run_at`` lies) is judged by the services.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -16,7 +15,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    PrivateAttr,
     ValidationError,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
@@ -30,7 +28,8 @@ from hourhand.api.requests._times import Instant
 from hourhand.domain.errors import FieldError, HourhandError, NotSupportedYet, TooLarge
 from hourhand.domain.ids import OWN_ID, canonical_json, content_hash
 from hourhand.domain.jobs.job import POOL, OnLost, Priority
-from hourhand.domain.jobs.retry import Backoff, Jitter
+from hourhand.domain.jobs.retry import Backoff, Jitter, RetryChanges
+from hourhand.domain.jobs.submission import JobChange, NewJob
 from hourhand.domain.jobs.waiting import ChosenLimit
 from hourhand.domain.limits.debounce import MAX_WAIT_SECONDS, Debounce, Mode
 from hourhand.domain.limits.declarations import MAX_LIMITS, SHARED_NAME
@@ -119,6 +118,12 @@ class RetryInput(BaseModel):
     jitter: JitterName | None = None
 
 
+def retry_changes(given: RetryInput | None) -> RetryChanges | None:
+    """Return the parts stated; to state none is the same as to leave it out."""
+    stated = RetryChanges() if given is None else RetryChanges(**given.model_dump())
+    return None if stated == RetryChanges() else stated
+
+
 class UniqueInput(BaseModel):
     """How a job is unique; what is absent is the default."""
 
@@ -168,12 +173,14 @@ class LimitChoice(BaseModel):
     name: LimitName
     key: KeyPath | None = None
 
+    @property
+    def chosen(self) -> ChosenLimit:
+        """What was asked for."""
+        return ChosenLimit(self.name, self.key)
+
 
 class JobSubmission(BaseModel):
-    """A job as it is submitted. ``None`` means: not given; the handler's policy or default holds.
-
-    ``payload_text`` is the payload as canonical JSON; ``body_hash`` identifies all that was sent.
-    """
+    """A job as it is submitted; what is absent is decided by its handler."""
 
     model_config = STRICT
 
@@ -197,11 +204,8 @@ class JobSubmission(BaseModel):
     unique: UniqueInput | None = None
     debounce: DebounceInput | None = None
 
-    _payload_text: str = PrivateAttr(default="null")
-    _body_hash: str = PrivateAttr(default="")
-
     @classmethod
-    def parse(cls, raw: object) -> JobSubmission:
+    def parse(cls, raw: object) -> NewJob:
         """Return the submission that ``raw``, decoded JSON, holds.
 
         Raises `InvalidInput` naming each wrong field, `NotSupportedYet` and `TooLarge`.
@@ -212,54 +216,23 @@ class JobSubmission(BaseModel):
         _refuse_pairs(submission, ("run_at", "delay_seconds"), ("id", "idempotency_key"))
         _refuse_pairs(submission, ("unique", "debounce"), ("concurrency_key", "limits"))
         _refuse_twice_named(submission.limits or [])
-        if submission.unique is not None:
-            _ = submission.unique.unique
-        if submission.debounce is not None:
-            _ = submission.debounce.debounce
-        submission._payload_text = payload_text(submission.payload)
-        submission._body_hash = content_hash(canonical_json(raw))
-        return submission
+        chosen, unique, debounce = submission.limits, submission.unique, submission.debounce
+        stated = {name: getattr(submission, name) for name in _AS_GIVEN}
+        return NewJob(
+            payload_text=payload_text(submission.payload),
+            retry=retry_changes(submission.retry),
+            limits=None if chosen is None else tuple(one.chosen for one in chosen),
+            unique=None if unique is None else unique.unique,
+            debounce=None if debounce is None else debounce.debounce,
+            body_hash=content_hash(canonical_json(raw)),
+            **stated,
+        )
 
-    @property
-    def payload_text(self) -> str:
-        """The payload as canonical JSON."""
-        return self._payload_text
 
-    @property
-    def chosen_limits(self) -> tuple[ChosenLimit, ...] | None:
-        """The shared limits that are named in place of those of the handler."""
-        if self.limits is None:
-            return None
-        return tuple(ChosenLimit(one.name, one.key) for one in self.limits)
-
-    def due_after(self, seconds: float) -> JobSubmission:
-        """Return the submission with this delay."""
-        return self.model_copy(update={"delay_seconds": seconds})
-
-    def as_patch(self, *, run_at: datetime | None = None, keeps_payload: bool = False) -> JobPatch:
-        """Return the change by which a waiting job becomes the one that is submitted.
-
-        ``run_at``: its time, in place of that of the submission. ``keeps_payload``: the payload
-        stays. The expiry is that of the submission, or none: the old one belongs to another time.
-        """
-        sets: dict[str, Any] = {"expires_at": self.expires_at}
-        if self.priority is not None:
-            sets["priority"] = self.priority
-        if run_at is not None or self.run_at is not None:
-            sets["run_at"] = run_at or self.run_at
-        else:
-            sets["delay_seconds"] = self.delay_seconds or 0.0
-        if not keeps_payload:
-            sets["payload"] = self.payload
-        patch = JobPatch.model_construct(set(sets), **sets)
-        patch._payload_text = None if keeps_payload else self._payload_text
-        patch._body_hash = self._body_hash
-        return patch
-
-    @property
-    def body_hash(self) -> str:
-        """What two submissions share exactly if the same was sent."""
-        return self._body_hash
+_AS_GIVEN = NewJob.__dataclass_fields__.keys() & JobSubmission.model_fields.keys() - {
+    *("retry", "limits", "unique", "debounce")
+}
+"""The fields of a submission that are those of the new job."""
 
 
 class BatchRequest(BaseModel):
@@ -270,7 +243,7 @@ class BatchRequest(BaseModel):
     jobs: Annotated[list[Any], Field(max_length=limits.MAX_BATCH_JOBS)]
 
     @classmethod
-    def parse(cls, raw: object) -> list[JobSubmission | HourhandError]:
+    def parse(cls, raw: object) -> list[NewJob | HourhandError]:
         """Return each job, or what is wrong with it, in the order sent.
 
         Raises `InvalidInput` where the batch as a whole is wrong.
@@ -283,7 +256,7 @@ NEVER_NULL = ("run_at", "delay_seconds", "priority")
 
 
 class JobPatch(BaseModel):
-    """What changes of a job that is not yet running. ``given`` names the fields that were sent.
+    """What changes of a job that is not yet running.
 
     Only ``expires_at`` and ``payload`` may be given as null: that removes the one, and the other
     becomes null.
@@ -297,48 +270,36 @@ class JobPatch(BaseModel):
     payload: Any = None
     expires_at: Instant | None = None
 
-    _payload_text: str | None = PrivateAttr(default=None)
-    _body_hash: str | None = PrivateAttr(default=None)
-
     @classmethod
-    def parse(cls, raw: object) -> JobPatch:
+    def parse(cls, raw: object) -> JobChange:
         """Return the change that ``raw`` asks for.
 
         Raises `InvalidInput` naming each wrong field, and `TooLarge`.
         """
         patch = validate(cls, raw, what="change")
-        if not patch.given:
+        given = patch.model_fields_set
+        if not given:
             known = ", ".join(field_names(cls))
             raise invalid("change", [FieldError("body", f"must have at least one of {known}")])
         nulls = [
             FieldError(name, "must not be null: leave it out to keep it as it is")
             for name in NEVER_NULL
-            if name in patch.given and getattr(patch, name) is None
+            if name in given and getattr(patch, name) is None
         ]
         if nulls:
             raise invalid("change", nulls)
         _refuse_pairs(patch, ("run_at", "delay_seconds"))
-        if "payload" in patch.given:
-            patch._payload_text = payload_text(patch.payload)
-        return patch
-
-    @property
-    def given(self) -> frozenset[str]:
-        """The fields that were sent, null or not."""
-        return frozenset(self.model_fields_set)
-
-    @property
-    def payload_text(self) -> str | None:
-        """The new payload as canonical JSON; ``None`` where none was sent."""
-        return self._payload_text
-
-    @property
-    def body_hash(self) -> str | None:
-        """The submission that the job becomes; ``None``: it stays the one that it is."""
-        return self._body_hash
+        return JobChange(
+            run_at=patch.run_at,
+            delay_seconds=patch.delay_seconds,
+            priority=patch.priority,
+            payload_text=payload_text(patch.payload) if "payload" in given else None,
+            expires_at=patch.expires_at,
+            changes_expiry="expires_at" in given,
+        )
 
 
-def _submission_or_error(raw: object) -> JobSubmission | HourhandError:
+def _submission_or_error(raw: object) -> NewJob | HourhandError:
     try:
         return JobSubmission.parse(raw)
     except HourhandError as error:

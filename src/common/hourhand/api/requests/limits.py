@@ -11,6 +11,7 @@ from hourhand.api.requests._errors import invalid, validate
 from hourhand.api.requests.jobs import STRICT
 from hourhand.domain.errors import FieldError
 from hourhand.domain.ids import JOB_ID
+from hourhand.domain.jobs.quotas import MAX_QUOTA
 from hourhand.domain.limits.declarations import MAX_RATE_COUNT
 from hourhand.domain.limits.overrides import MAX_KEYS, LimitChanges
 
@@ -18,6 +19,7 @@ MAX_KEY_CHARACTERS = 256
 
 Key = Annotated[str, Field(min_length=1, max_length=MAX_KEY_CHARACTERS)]
 Number = Annotated[int, Field(ge=0, le=MAX_RATE_COUNT)]
+QuotaNumber = Annotated[int, Field(ge=0, le=MAX_QUOTA)]
 
 
 class LimitQuery(BaseModel):
@@ -81,3 +83,23 @@ class FreeInput(BaseModel):
     def parse(cls, raw: object) -> FreeInput:
         """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
         return validate(cls, raw, what="request")
+
+
+class QuotaInput(BaseModel):
+    """A quota of a tenant or a caller. What is not given, or null, is not bounded."""
+
+    model_config = STRICT
+
+    accepted_per_minute: QuotaNumber | None = None
+    live: QuotaNumber | None = None
+
+    @classmethod
+    def parse(cls, raw: object, name: str) -> QuotaInput:
+        """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
+        request = validate(cls, raw, what="quota")
+        if request.accepted_per_minute is None and request.live is None:
+            raise invalid("quota", [FieldError("accepted_per_minute", "or live must be given")])
+        if len(name) > MAX_KEY_CHARACTERS:
+            message = f"must have at most {MAX_KEY_CHARACTERS} characters"
+            raise invalid("quota", [FieldError("name", message)])
+        return request

@@ -7,11 +7,12 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, PrivateAttr
 
 from hourhand.api.requests._errors import invalid, validate
-from hourhand.api.requests.filters import StatusName
+from hourhand.api.requests.filters import OrderName, StatusName
 from hourhand.api.requests.jobs import STRICT, payload_text
 from hourhand.api.requests.schedule_operations import PageRequest
 from hourhand.domain.durable.names import MAX_PATH, PATH, SIGNAL_ID
 from hourhand.domain.errors import FieldError
+from hourhand.domain.jobs.log import ListOrder
 
 MAX_REDRIVEN_PATHS = 100
 MAX_ERROR_TYPE = 100
@@ -100,6 +101,7 @@ class RedriveInput(BaseModel):
     paths: RunPaths | None = Field(default=None, alias="from")
     dry_run: bool = False
     fresh: bool = False
+    new_keys: bool = False
 
     @classmethod
     def parse(cls, raw: object) -> RedriveInput:
@@ -107,9 +109,16 @@ class RedriveInput(BaseModel):
         asked = validate(cls, raw, what="request")
         if asked.fresh and asked.paths is not None:
             raise invalid("request", [FieldError("fresh", "cannot be given together with from")])
-        if asked.dry_run and asked.paths is None:
-            raise invalid("request", [FieldError("dry_run", "needs from")])
+        for name in ("dry_run", "new_keys"):
+            if getattr(asked, name) and asked.paths is None:
+                raise invalid("request", [FieldError(name, "needs from")])
         return asked
+
+
+class StepsRequest(PageRequest):
+    """The query of ``GET /jobs/{id}/steps``."""
+
+    order: OrderName = ListOrder.OLDEST
 
 
 class ChildrenRequest(PageRequest):

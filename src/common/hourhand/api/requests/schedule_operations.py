@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr
 
@@ -15,7 +15,13 @@ from hourhand.api.requests._exclusions import Exclusions, exclusions_of
 from hourhand.api.requests._rules import exclusion_faults
 from hourhand.api.requests._times import Instant
 from hourhand.api.requests.filters import Cursor, PageSize, whole_number
-from hourhand.api.requests.jobs import STRICT, HandlerName
+from hourhand.api.requests.jobs import (
+    STRICT,
+    HandlerName,
+    IdempotencyKey,
+    PriorityName,
+    payload_text,
+)
 from hourhand.api.requests.schedules import (
     FireTime,
     Note,
@@ -25,6 +31,7 @@ from hourhand.api.requests.schedules import (
 )
 from hourhand.domain.errors import FieldError
 from hourhand.domain.groups.overlap import OverlapPolicy
+from hourhand.domain.schedules.backfills import NewBackfill
 from hourhand.domain.schedules.recurrence import EARLIEST, LATEST, Exclusion
 from hourhand.domain.schedules.schedule import (
     BackfillOrder,
@@ -65,9 +72,26 @@ class NoteInput(BaseModel):
     note: Note | None = None
 
     @classmethod
-    def parse(cls, raw: object) -> NoteInput:
-        """Return the note that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
+    def parse(cls, raw: object) -> Self:
+        """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
         return validate(cls, raw, what="request")
+
+
+class TriggerInput(NoteInput):
+    """What a triggered job has otherwise than its schedule says, and the key of a repeat."""
+
+    payload: Any = None
+    priority: PriorityName | None = None
+    idempotency_key: IdempotencyKey | None = None
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """The fields of the definition that this job has otherwise. Raises `TooLarge`."""
+        changes: dict[str, Any] = {} if self.priority is None else {"priority": self.priority}
+        if "payload" in self.model_fields_set:
+            most = limits.MAX_SCHEDULE_PAYLOAD_BYTES
+            changes["payload_text"] = payload_text(self.payload, max_bytes=most)
+        return changes
 
 
 class HandlerPauseInput(BaseModel):
@@ -99,9 +123,10 @@ class BackfillInput(BaseModel):
     note: Note | None = None
 
     @classmethod
-    def parse(cls, raw: object) -> BackfillInput:
+    def parse(cls, raw: object) -> NewBackfill:
         """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
-        return validate(cls, _without_nulls(raw), what="backfill")
+        request = validate(cls, _without_nulls(raw), what="backfill")
+        return NewBackfill(**{name: getattr(request, name) for name in request.model_fields_set})
 
 
 class PreviewedSchedule(ScheduleFields):

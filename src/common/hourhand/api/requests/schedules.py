@@ -5,7 +5,9 @@ What depends on the time of day (whether a schedule can ever fire) is judged by 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -17,6 +19,7 @@ from pydantic import (
     Field,
     PrivateAttr,
     Tag,
+    model_validator,
 )
 
 from hourhand.api.requests import _limits as limits
@@ -36,24 +39,33 @@ from hourhand.api.requests.jobs import (
     TimeoutSeconds,
     payload_text,
     refuse_unsupported,
+    retry_changes,
 )
 from hourhand.domain.errors import FieldError
 from hourhand.domain.groups.overlap import OverlapPolicy
-from hourhand.domain.schedules.recurrence import EARLIEST, DstFold, DstGap
+from hourhand.domain.schedules.recurrence import (
+    EARLIEST,
+    BadExpression,
+    DstFold,
+    DstGap,
+    zone_named,
+)
 from hourhand.domain.schedules.rule import MAX_EXPRESSIONS
 from hourhand.domain.schedules.schedule import (
     ORIGIN,
     Keep,
     Misfire,
     MisfirePolicy,
-    RetryChanges,
     ScheduleDefinition,
 )
+from hourhand.domain.times import rfc3339
+
+_LOCAL = re.compile(r"[12][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?")
 
 NOT_OF_A_SCHEDULE = {
     "run_at": "is not a field of a schedule: use `expression`, with at(...) for a single run",
     "delay_seconds": "is not a field of a schedule: `start_at` is the earliest time of a run",
-    "expires_at": "is not a field of a schedule: use `end_at`, and `misfire` for late occurrences",
+    "expires_at": "is not a field of a schedule: use `end_at`, or `expires_after_seconds`",
     "idempotency_key": "is not a field of a schedule: each scheduled time creates one job only",
     "id": "is not a field of the body: the URL has the schedule's id, and each job gets its own",
 }
@@ -112,6 +124,7 @@ Kept = Annotated[int, Field(ge=0, le=limits.MAX_KEPT)]
 _AS_GIVEN = (
     *("timezone", "anchor", "dst_gap", "dst_fold", "start_at", "end_at", "max_occurrences"),
     *("jitter_seconds", "overlap", "max_running", "buffer_limit", "pause_on_failure"),
+    "expires_after_seconds",
     *("priority", "timeout_seconds", "retention_seconds", "on_lost", "tenant", "tags"),
 )
 """Fields that a definition has by the same name and of the same type."""
@@ -163,6 +176,7 @@ class ScheduleFields(BaseModel):
     max_occurrences: Annotated[int, Field(ge=1, le=limits.MAX_OCCURRENCES)] | None = None
     jitter_seconds: Annotated[float, Field(ge=0, le=limits.MAX_JITTER_SECONDS)] | None = None
     misfire: MisfireGiven | None = None
+    expires_after_seconds: Annotated[int, Field(ge=1, le=limits.MAX_WINDOW_SECONDS)] | None = None
     overlap: OverlapPolicyName | None = None
     max_running: Annotated[int, Field(ge=1, le=limits.MAX_RUNNING)] | None = None
     buffer_limit: Annotated[int, Field(ge=1, le=limits.MAX_BUFFER)] | None = None
@@ -183,6 +197,18 @@ class ScheduleFields(BaseModel):
     concurrency_key: None = None
 
     _definition: ScheduleDefinition | None = PrivateAttr(default=None)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _place_anchor(cls, raw: Any) -> Any:
+        """Take an anchor without an offset as a local time of the schedule's zone."""
+        anchor = raw.get("anchor") if isinstance(raw, Mapping) else None
+        if isinstance(anchor, str) and _LOCAL.fullmatch(anchor):
+            with suppress(ValueError, BadExpression):
+                zone = zone_named(str(raw.get("timezone") or "UTC"))
+                local = datetime.fromisoformat(anchor).replace(tzinfo=zone)
+                return {**raw, "anchor": rfc3339(local)}
+        return raw
 
     @property
     def definition(self) -> ScheduleDefinition:
@@ -248,7 +274,7 @@ def _definition_of(given: ScheduleFields, handler: str, prefix: str) -> Schedule
         payload_text=payload_text(
             given.payload, field=f"{prefix}payload", max_bytes=limits.MAX_SCHEDULE_PAYLOAD_BYTES
         ),
-        retry=_retry_changes(given.retry),
+        retry=retry_changes(given.retry),
         misfire=Misfire(**_present(given.misfire, ("policy", "window_seconds"))),
         keep=Keep(**_present(given.keep, ("succeeded", "failed"))),
         **_present(given, _AS_GIVEN),
@@ -259,12 +285,6 @@ def _present(given: BaseModel | None, names: Sequence[str]) -> dict[str, Any]:
     """Return what was given, so that the domain's defaults hold for the rest."""
     values = {name: getattr(given, name, None) for name in names}
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _retry_changes(given: RetryInput | None) -> RetryChanges | None:
-    """Return the parts stated; to state none is the same as to leave it out."""
-    stated = RetryChanges(**_present(given, tuple(RetryInput.model_fields)))
-    return None if stated == RetryChanges() else stated
 
 
 def _faults(definition: ScheduleDefinition, prefix: str) -> list[FieldError]:
@@ -278,7 +298,7 @@ def _faults(definition: ScheduleDefinition, prefix: str) -> list[FieldError]:
     faults = [
         *zone_faults(f"{prefix}timezone", definition.timezone),
         *expression_faults(named),
-        *exclusion_faults(f"{prefix}exclude", definition.exclude),
+        *exclusion_faults(f"{prefix}exclude", definition.exclude, definition.anchor),
     ]
     start_at, end_at = definition.start_at, definition.end_at
     if start_at is not None and end_at is not None and end_at <= start_at:

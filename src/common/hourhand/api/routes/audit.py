@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from hourhand.answers import audit
 from hourhand.answers.audit import AuditEvent, AuditPage
+from hourhand.api.access import READ_OWN
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
-from hourhand.api.requests import AuditRequest
+from hourhand.api.requests.filters import AuditRequest
 from hourhand.api.routing import Route, Services
 from hourhand.domain.callers import identity_of, name_of
 from hourhand.json_dataclasses import to_json
 
 
 def search_audit(services: Services, request: Request, _: str) -> Answer:
-    """``GET /audit``."""
+    """List what callers did with the jobs and schedules that are kept, in pages."""
     page = services.audit.search(AuditRequest.parse_query(request.query()))
     identities = services.callers.identities(event.actor for event in page.events)
     told = []
@@ -22,4 +24,6 @@ def search_audit(services: Services, request: Request, _: str) -> Answer:
     return Answer.of(to_json(AuditPage, page, events=told))
 
 
-AUDIT_ROUTES = (Route("GET", "/v1/audit", search_audit, takes_query=True),)
+AUDIT_ROUTES = (
+    Route("GET /audit", search_audit, READ_OWN, AuditRequest, audit.AuditPage, also=(404,)),
+)

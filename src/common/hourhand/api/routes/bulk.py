@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
+from hourhand.answers import batches
+from hourhand.api.access import BULK
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
 from hourhand.api.problems import log_if_unforeseen
-from hourhand.api.requests import BulkDiscard, BulkRequest
+from hourhand.api.requests.filters import BulkDiscard, BulkRequest
 from hourhand.api.routing import Route, Services
 from hourhand.api.views.jobs import bulk_result
 from hourhand.services.jobs.bulk import BulkResult
 
 
 def cancel_jobs(services: Services, request: Request, _: str) -> Answer:
-    """``POST /jobs/cancel``."""
+    """Cancel many jobs."""
     bulk = BulkRequest.parse(request.json())
     return _answer(services, services.bulk.cancel(bulk, actor=request.actor))
 
 
 def redrive_jobs(services: Services, request: Request, _: str) -> Answer:
-    """``POST /jobs/redrive``."""
+    """Redrive many jobs: DEAD jobs, or those with the given status."""
     bulk = BulkRequest.parse(request.json())
     return _answer(services, services.bulk.redrive(bulk, actor=request.actor))
 
 
 def discard_jobs(services: Services, request: Request, _: str) -> Answer:
-    """``POST /jobs/discard``."""
+    """Discard many DEAD jobs."""
     bulk = BulkDiscard.parse(request.json())
     return _answer(services, services.bulk.discard(bulk, actor=request.actor))
 
 
 BULK_ROUTES = (
-    Route("POST", "/v1/jobs/cancel", cancel_jobs, takes_body=True),
-    Route("POST", "/v1/jobs/redrive", redrive_jobs, takes_body=True),
-    Route("POST", "/v1/jobs/discard", discard_jobs, takes_body=True),
+    Route("POST /jobs/cancel", cancel_jobs, BULK, BulkRequest, batches.BulkResult, tag="bulk"),
+    Route("POST /jobs/redrive", redrive_jobs, BULK, BulkRequest, batches.BulkResult, tag="bulk"),
+    Route("POST /jobs/discard", discard_jobs, BULK, BulkDiscard, batches.BulkResult, tag="bulk"),
 )
 
 

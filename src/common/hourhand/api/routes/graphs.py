@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from hourhand.answers import children, graphs
+from hourhand.api.access import (
+    OPERATE_JOB,
+    READ_JOB,
+    READ_SCHEDULE,
+    SUBMIT_PARTS,
+    Access,
+    Bound,
+    Scope,
+)
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import MAX_ANSWER_BYTES, Answer
-from hourhand.api.requests import (
-    MAX_BATCH_BYTES,
-    BatchInput,
-    ChildrenRequest,
-    CloseInput,
-    GraphInput,
-    GridRequest,
-    MembersInput,
-    RerunInput,
-    quoted,
-)
+from hourhand.api.pages import fitting_page, require_job
+from hourhand.api.requests._errors import quoted
+from hourhand.api.requests._limits import MAX_BATCH_BYTES
+from hourhand.api.requests.batches import BatchInput, CloseInput, MembersInput
+from hourhand.api.requests.graphs import GraphInput, RerunInput
+from hourhand.api.requests.runs import ChildrenRequest
+from hourhand.api.requests.schedule_operations import GridRequest
 from hourhand.api.routing import Route, Services
 from hourhand.api.views.graphs import (
     batch_response,
@@ -26,11 +32,11 @@ from hourhand.api.views.graphs import (
     schedule_grid,
 )
 from hourhand.domain.errors import FieldError, NotFound, TooLarge
-from hourhand.domain.ids import JOB_ID, OWN_ID
+from hourhand.domain.ids import OWN_ID
 
 
 def submit_graph(services: Services, request: Request, _: str) -> Answer:
-    """``POST /graphs``."""
+    """Submit a graph: jobs and maps, and which come after which."""
     graph = GraphInput.parse(request.json())
     submitted = services.graphs.submit(
         graph.job, graph.definition, actor=request.actor, trace_id=request.trace_id
@@ -40,13 +46,13 @@ def submit_graph(services: Services, request: Request, _: str) -> Answer:
 
 
 def get_graph(services: Services, _: Request, graph_id: str) -> Answer:
-    """``GET /graphs/{id}``."""
-    return Answer.of(graph_response(services.graphs.show(_require_id("graph", graph_id))))
+    """Read a graph with the state of each node."""
+    return Answer.of(graph_response(services.graphs.show(require_job(graph_id, "graph"))))
 
 
 def rerun_graph(services: Services, request: Request, graph_id: str) -> Answer:
-    """``POST /graphs/{id}/rerun``."""
-    known_id = _require_id("graph", graph_id)
+    """Run named nodes of a graph that has ended again, and all nodes after them."""
+    known_id = require_job(graph_id, "graph")
     asked = RerunInput.parse(request.json())
     if asked.dry_run:
         return Answer.of(graph_rerun(services.graphs.plan_rerun(known_id, asked.names), None))
@@ -55,7 +61,7 @@ def rerun_graph(services: Services, request: Request, graph_id: str) -> Answer:
 
 
 def submit_batch(services: Services, request: Request, _: str) -> Answer:
-    """``POST /batches``."""
+    """Submit up to 500 jobs with callbacks, 2.5 MB in all; an open batch takes more."""
     _require_size(request)
     batch = BatchInput.parse(request.json())
     submitted = services.batches.submit(
@@ -70,13 +76,13 @@ def submit_batch(services: Services, request: Request, _: str) -> Answer:
 
 
 def get_batch(services: Services, _: Request, batch_id: str) -> Answer:
-    """``GET /batches/{id}``."""
-    return Answer.of(batch_response(services.batches.show(_require_id("batch", batch_id))))
+    """Read a batch: its counts and its callbacks."""
+    return Answer.of(batch_response(services.batches.show(require_job(batch_id, "batch"))))
 
 
 def add_to_batch(services: Services, request: Request, batch_id: str) -> Answer:
-    """``POST /batches/{id}/jobs``."""
-    known_id = _require_id("batch", batch_id)
+    """Add up to 500 jobs to an open batch; the same call again adds nothing."""
+    known_id = require_job(batch_id, "batch")
     _require_size(request)
     added = MembersInput.parse(request.json())
     job = services.batches.add(known_id, added.first_index, added.jobs)
@@ -84,30 +90,35 @@ def add_to_batch(services: Services, request: Request, batch_id: str) -> Answer:
 
 
 def close_batch(services: Services, request: Request, batch_id: str) -> Answer:
-    """``POST /batches/{id}/close``; the body may be absent."""
-    known_id = _require_id("batch", batch_id)
+    """Close a batch, which then ends after its last job."""
+    known_id = require_job(batch_id, "batch")
     total = CloseInput.parse(request.json() if request.has_body else {}).total
     job = services.batches.close(known_id, total)
     return Answer.of(batch_response(services.batches.view(job)))
 
 
 def list_children(services: Services, request: Request, job_id: str) -> Answer:
-    """``GET /jobs/{id}/children``. A page whose jobs have many tags comes back shorter."""
-    known_id = _require_id("job", job_id)
+    """List the child jobs of a durable run, in pages.
+
+    A page whose jobs have many tags comes back shorter.
+    """
+    known_id = require_job(job_id)
     query = ChildrenRequest.parse_query(request.query())
-    limit = query.limit
-    while True:
-        page = services.child_views.page(
-            known_id, status=query.status, path=query.path, limit=limit, cursor=query.cursor
-        )
-        answer = Answer.of(child_page(page, services.queries.summary, request.tenant))
-        if answer.size_bytes <= MAX_ANSWER_BYTES or limit == 1:
-            return answer
-        limit //= 2
+    return fitting_page(
+        query,
+        lambda **at: child_page(
+            services.child_views.page(known_id, status=query.status, path=query.path, **at),
+            services.queries.summary,
+            request.tenant,
+        ),
+    )
 
 
 def get_grid(services: Services, request: Request, schedule_id: str) -> Answer:
-    """``GET /schedules/{id}/grid``. A grid whose graphs are large has fewer runs."""
+    """Show the last runs of a schedule, newest first, and the nodes of each graph.
+
+    A grid whose graphs are large has fewer runs.
+    """
     if OWN_ID.fullmatch(schedule_id) is None:
         raise NotFound(f"There is no schedule {quoted(schedule_id)}.")
     runs = GridRequest.parse_query(request.query()).runs
@@ -125,27 +136,58 @@ def get_grid(services: Services, request: Request, schedule_id: str) -> Answer:
 
 
 GRAPH_ROUTES = (
-    Route("POST", "/v1/graphs", submit_graph, takes_body=True),
-    Route("GET", "/v1/graphs/{id}", get_graph),
-    Route("POST", "/v1/graphs/{id}/rerun", rerun_graph, takes_body=True),
-    Route("POST", "/v1/batches", submit_batch, takes_body=True),
-    Route("GET", "/v1/batches/{id}", get_batch),
-    Route("POST", "/v1/batches/{id}/jobs", add_to_batch, takes_body=True),
-    Route("POST", "/v1/batches/{id}/close", close_batch, takes_body=True),
-    Route("GET", "/v1/jobs/{id}/children", list_children, takes_query=True),
-    Route("GET", "/v1/schedules/{id}/grid", get_grid, takes_query=True),
+    Route(
+        "POST /graphs",
+        submit_graph,
+        SUBMIT_PARTS,
+        GraphInput,
+        graphs.Graph,
+        statuses=(200, 201),
+        also=(429,),
+    ),
+    Route("GET /graphs/{id}", get_graph, READ_JOB, None, graphs.Graph, also=(409,)),
+    Route("POST /graphs/{id}/rerun", rerun_graph, OPERATE_JOB, RerunInput, graphs.GraphRerun),
+    Route(
+        "POST /batches",
+        submit_batch,
+        SUBMIT_PARTS,
+        BatchInput,
+        children.Batch,
+        statuses=(200, 201),
+        also=(429,),
+    ),
+    Route("GET /batches/{id}", get_batch, READ_JOB, None, children.Batch),
+    Route(
+        "POST /batches/{id}/jobs",
+        add_to_batch,
+        Access(Scope.SUBMIT, Bound.MEMBERS),
+        MembersInput,
+        children.Batch,
+        also=(429,),
+    ),
+    Route(
+        "POST /batches/{id}/close",
+        close_batch,
+        Access(Scope.SUBMIT, Bound.JOB),
+        CloseInput | None,
+        children.Batch,
+    ),
+    Route(
+        "GET /jobs/{id}/children",
+        list_children,
+        READ_JOB,
+        ChildrenRequest,
+        children.ChildPage,
+        also=(409,),
+        tag="runs",
+    ),
+    Route("GET /schedules/{id}/grid", get_grid, READ_SCHEDULE, GridRequest, graphs.ScheduleGrid),
 )
 
 
 def _submitted(request: Request, noun: str, answer: dict[str, Any], *, is_new: bool) -> Answer:
     location = f"{request.stage_prefix}/v1/{noun}/{answer['id']}"
     return Answer.of(answer, status=201 if is_new else 200).with_headers({"location": location})
-
-
-def _require_id(noun: str, job_id: str) -> str:
-    if JOB_ID.fullmatch(job_id) is None:
-        raise NotFound(f"There is no {noun} {quoted(job_id)}.")
-    return job_id
 
 
 def _require_size(request: Request) -> None:

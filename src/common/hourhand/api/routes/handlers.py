@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from hourhand.answers import system
 from hourhand.answers.system import (
     Handler,
     HandlerDebounce,
@@ -14,9 +15,11 @@ from hourhand.answers.system import (
     HandlerSchedule,
     HandlerUnique,
 )
+from hourhand.api.access import OPERATE_ALL, READ_SHARED
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
-from hourhand.api.requests import HandlerPauseInput, NoteInput, quoted
+from hourhand.api.requests._errors import quoted
+from hourhand.api.requests.schedule_operations import HandlerPauseInput, NoteInput
 from hourhand.api.routing import Route, Services
 from hourhand.domain.errors import NotFound
 from hourhand.domain.jobs.pauses import HandlerPauses
@@ -28,18 +31,18 @@ from hourhand.services.jobs.drafts import say_unknown
 
 
 def get_handlers(services: Services, _: Request, __: str) -> Answer:
-    """``GET /handlers``."""
+    """List the registered handlers."""
     pauses, now = services.pauses.read()
     return Answer.of({"handlers": [_handler(i, pauses, now) for i in services.handlers.all()]})
 
 
 def get_handler(services: Services, _: Request, name: str) -> Answer:
-    """``GET /handlers/{name}``."""
+    """Read a handler: the schema of its payload, its policies, whether it is paused."""
     return _answer(services, _require(services, name))
 
 
 def pause_handler(services: Services, request: Request, name: str) -> Answer:
-    """``POST /handlers/{name}/pause``."""
+    """Pause a handler: no job of it starts until it is resumed, or until a time."""
     info = _require(services, name)
     wanted = HandlerPauseInput.parse(request.json() if request.has_body else {})
     services.pauses.pause(name, until=wanted.until, note=wanted.note, actor=request.actor)
@@ -47,7 +50,7 @@ def pause_handler(services: Services, request: Request, name: str) -> Answer:
 
 
 def resume_handler(services: Services, request: Request, name: str) -> Answer:
-    """``POST /handlers/{name}/resume``."""
+    """End the pause of a handler, and send the jobs that waited for it."""
     info = _require(services, name)
     note = NoteInput.parse(request.json() if request.has_body else {}).note
     services.pauses.resume(name, note=note, actor=request.actor)
@@ -109,8 +112,20 @@ def _schedule(declared: DeclaredSchedule) -> dict[str, Any]:
 
 
 HANDLER_ROUTES = (
-    Route("GET", "/v1/handlers", get_handlers),
-    Route("GET", "/v1/handlers/{name}", get_handler),
-    Route("POST", "/v1/handlers/{name}/pause", pause_handler, takes_body=True),
-    Route("POST", "/v1/handlers/{name}/resume", resume_handler, takes_body=True),
+    Route("GET /handlers", get_handlers, READ_SHARED, None, system.Handlers),
+    Route("GET /handlers/{name}", get_handler, READ_SHARED, None, system.Handler),
+    Route(
+        "POST /handlers/{name}/pause",
+        pause_handler,
+        OPERATE_ALL,
+        HandlerPauseInput | None,
+        system.Handler,
+    ),
+    Route(
+        "POST /handlers/{name}/resume",
+        resume_handler,
+        OPERATE_ALL,
+        NoteInput | None,
+        system.Handler,
+    ),
 )

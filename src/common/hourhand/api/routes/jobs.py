@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hourhand.api.access import own_submission
+from hourhand.answers import batches, jobs
+from hourhand.api.access import (
+    OPERATE_JOB,
+    READ_JOB,
+    READ_OWN,
+    SUBMIT_OWN,
+    Access,
+    Bound,
+    Scope,
+    own_submission,
+)
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import MAX_ANSWER_BYTES, Answer
+from hourhand.api.pages import fitting_page, require_job
 from hourhand.api.problems import log_if_unforeseen, problem
-from hourhand.api.requests import (
-    MAX_BATCH_BYTES,
-    BatchRequest,
-    GroupsRequest,
-    JobPatch,
-    JobSubmission,
-    ListRequest,
-    LogRequest,
-    NoteInput,
-    quoted,
-)
+from hourhand.api.requests._limits import MAX_BATCH_BYTES
+from hourhand.api.requests.filters import GroupsRequest, ListRequest, LogRequest
+from hourhand.api.requests.jobs import BatchRequest, JobPatch, JobSubmission
+from hourhand.api.requests.schedule_operations import NoteInput
 from hourhand.api.routing import Route, Services
 from hourhand.api.views.jobs import (
     contents_bytes,
@@ -29,8 +33,7 @@ from hourhand.api.views.jobs import (
     job_response,
     log_page,
 )
-from hourhand.domain.errors import FieldError, HourhandError, NotFound, TooLarge
-from hourhand.domain.ids import JOB_ID
+from hourhand.domain.errors import FieldError, HourhandError, TooLarge, Unavailable
 from hourhand.domain.jobs.job import Job
 from hourhand.services.jobs.queries import JobReport
 from hourhand.services.jobs.submission import Submitted
@@ -40,7 +43,7 @@ RESULT_BYTES = 4_000
 
 
 def submit_job(services: Services, request: Request, _: str) -> Answer:
-    """``POST /jobs``."""
+    """Submit a job."""
     submission = JobSubmission.parse(request.json())
     submitted = services.submission.submit(
         submission, actor=request.actor, trace_id=request.trace_id
@@ -52,7 +55,7 @@ def submit_job(services: Services, request: Request, _: str) -> Answer:
 
 
 def submit_batch(services: Services, request: Request, _: str) -> Answer:
-    """``POST /jobs/batch``: each job is checked on its own."""
+    """Submit up to 500 jobs, 2.5 MB in all, each checked on its own."""
     size_bytes = len(request.text().encode())
     if size_bytes > MAX_BATCH_BYTES:
         message = f"are {size_bytes:,} bytes in all; at most {MAX_BATCH_BYTES:,} are allowed"
@@ -70,48 +73,46 @@ def submit_batch(services: Services, request: Request, _: str) -> Answer:
 
 
 def list_jobs(services: Services, request: Request, _: str) -> Answer:
-    """``GET /jobs``. A page whose jobs have many tags comes back shorter."""
+    """List jobs, newest first, in pages.
+
+    A page whose jobs have many tags comes back shorter.
+    """
     query = ListRequest.parse_query(request.query())
     if query.idempotency_key is not None:
         return Answer.of(
             job_page(services.queries.find_by_key(query.tenant, query.idempotency_key))
         )
-    limit = query.limit
-    while True:
-        page = services.queries.list_jobs(query.filters, limit=limit, cursor=query.cursor)
-        answer = Answer.of(job_page(page))
-        if answer.size_bytes <= MAX_ANSWER_BYTES or limit == 1:
-            return answer
-        limit //= 2
+    return fitting_page(
+        query, lambda **at: job_page(services.queries.list_jobs(query.filters, **at))
+    )
 
 
 def get_job(services: Services, _: Request, job_id: str) -> Answer:
-    """``GET /jobs/{id}``."""
-    return Answer.of(job_response(services.queries.job(_require_id(job_id))))
+    """Read a job with all its fields."""
+    return Answer.of(job_response(services.queries.job(require_job(job_id))))
 
 
 def get_events(services: Services, _: Request, job_id: str) -> Answer:
-    """``GET /jobs/{id}/events``."""
-    events = services.queries.events(_require_id(job_id))
+    """Read a job's history."""
+    events = services.queries.events(require_job(job_id))
     identities = services.callers.identities(event.actor for event in events.events)
     return Answer.of(job_events(events, identities))
 
 
 def get_logs(services: Services, request: Request, job_id: str) -> Answer:
-    """``GET /jobs/{id}/logs``. A page whose lines are long comes back shorter."""
-    known_id = _require_id(job_id)
+    """Read a job's log, the oldest or the newest lines first, in pages.
+
+    A page whose lines are long comes back shorter.
+    """
+    known_id = require_job(job_id)
     query = LogRequest.parse_query(request.query())
-    limit = query.limit
-    while True:
-        page = services.logs.page(known_id, order=query.order, limit=limit, cursor=query.cursor)
-        answer = Answer.of(log_page(page))
-        if answer.size_bytes <= MAX_ANSWER_BYTES or limit == 1:
-            return answer
-        limit //= 2
+    return fitting_page(
+        query, lambda **at: log_page(services.logs.page(known_id, order=query.order, **at))
+    )
 
 
 def group_dead_letters(services: Services, request: Request, _: str) -> Answer:
-    """``GET /dead-letters/groups``."""
+    """List the DEAD jobs in groups by handler and error, in pages."""
     query = GroupsRequest.parse_query(request.query())
     found = services.queries.dead_letter_groups(
         query.filters, limit=query.limit, cursor=query.cursor
@@ -120,45 +121,65 @@ def group_dead_letters(services: Services, request: Request, _: str) -> Answer:
 
 
 def change_job(services: Services, request: Request, job_id: str) -> Answer:
-    """``PATCH /jobs/{id}``."""
-    known_id = _require_id(job_id)
+    """Change a job that is not yet running."""
+    known_id = require_job(job_id)
     patch = JobPatch.parse(request.json())
     job = services.operations.change(known_id, patch, actor=request.actor)
     return _whole(services, job)
 
 
 def cancel_job(services: Services, request: Request, job_id: str) -> Answer:
-    """``POST /jobs/{id}/cancel``."""
-    job = services.operations.cancel(_require_id(job_id), actor=request.actor)
+    """Cancel a waiting job, or ask a running one to stop."""
+    job = services.operations.cancel(require_job(job_id), actor=request.actor)
     return _whole(services, job)
 
 
 def discard_job(services: Services, request: Request, job_id: str) -> Answer:
-    """``POST /jobs/{id}/discard``; the body may be absent."""
-    known_id = _require_id(job_id)
+    """Acknowledge a DEAD job, which then counts as unresolved no longer."""
+    known_id = require_job(job_id)
     note = NoteInput.parse(request.json() if request.has_body else {}).note
     job = services.operations.discard(known_id, actor=request.actor, note=note or "")
     return _whole(services, job)
 
 
 def run_job_now(services: Services, request: Request, job_id: str) -> Answer:
-    """``POST /jobs/{id}/run-now``."""
-    job = services.operations.run_now(_require_id(job_id), actor=request.actor)
+    """Make a waiting job due now."""
+    job = services.operations.run_now(require_job(job_id), actor=request.actor)
     return _whole(services, job)
 
 
 JOB_ROUTES = (
-    Route("POST", "/v1/jobs", submit_job, takes_body=True),
-    Route("GET", "/v1/jobs", list_jobs, takes_query=True),
-    Route("POST", "/v1/jobs/batch", submit_batch, takes_body=True),
-    Route("GET", "/v1/jobs/{id}", get_job),
-    Route("PATCH", "/v1/jobs/{id}", change_job, takes_body=True),
-    Route("GET", "/v1/jobs/{id}/events", get_events),
-    Route("GET", "/v1/jobs/{id}/logs", get_logs, takes_query=True),
-    Route("POST", "/v1/jobs/{id}/cancel", cancel_job),
-    Route("POST", "/v1/jobs/{id}/discard", discard_job, takes_body=True),
-    Route("POST", "/v1/jobs/{id}/run-now", run_job_now),
-    Route("GET", "/v1/dead-letters/groups", group_dead_letters, takes_query=True),
+    Route(
+        "POST /jobs",
+        submit_job,
+        SUBMIT_OWN,
+        JobSubmission,
+        jobs.Job,
+        statuses=(200, 201),
+        also=(429,),
+    ),
+    Route("GET /jobs", list_jobs, READ_OWN, ListRequest, jobs.JobPage),
+    Route(
+        "POST /jobs/batch",
+        submit_batch,
+        Access(Scope.SUBMIT, Bound.BATCH),
+        BatchRequest,
+        batches.BatchResults,
+    ),
+    Route("GET /jobs/{id}", get_job, READ_JOB, None, jobs.Job),
+    Route("PATCH /jobs/{id}", change_job, OPERATE_JOB, JobPatch, jobs.Job),
+    Route("GET /jobs/{id}/events", get_events, READ_JOB, None, jobs.Events),
+    Route("GET /jobs/{id}/logs", get_logs, READ_JOB, LogRequest, jobs.LogPage),
+    Route("POST /jobs/{id}/cancel", cancel_job, OPERATE_JOB, None, jobs.Job),
+    Route("POST /jobs/{id}/discard", discard_job, OPERATE_JOB, NoteInput | None, jobs.Job),
+    Route("POST /jobs/{id}/run-now", run_job_now, OPERATE_JOB, None, jobs.Job),
+    Route(
+        "GET /dead-letters/groups",
+        group_dead_letters,
+        READ_OWN,
+        GroupsRequest,
+        jobs.DeadLetterGroups,
+    ),
 )
 
 
@@ -185,7 +206,7 @@ def _batch_values(
     for payload_text, result in zip(sent, results, strict=True):
         if isinstance(result, HourhandError):
             log_if_unforeseen(services.telemetry, result)
-            values.append({"error": problem(result)})
+            values.append({"error": problem(result), **_left_open(result)})
             continue
         needed = 0 if result.created else contents_bytes(result.job)
         if needed <= room:
@@ -197,7 +218,9 @@ def _batch_values(
     return values
 
 
-def _require_id(job_id: str) -> str:
-    if JOB_ID.fullmatch(job_id) is None:
-        raise NotFound(f"There is no job {quoted(job_id)}.")
-    return job_id
+def _left_open(error: HourhandError) -> dict[str, Any]:
+    """Return what a caller needs to repeat a job that may be stored or not."""
+    if not isinstance(error, Unavailable):
+        return {}
+    known = {"stored": error.stored, "id": error.job_id}
+    return {"status": error.status, "code": error.code, **known}

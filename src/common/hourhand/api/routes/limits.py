@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from hourhand.answers import batches, limits
 from hourhand.answers.limits import ChangedLimit, JobOfLimit, Limit, LimitSummary
+from hourhand.api.access import OPERATE_ALL, READ_ALL
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
-from hourhand.api.named_pages import answer_page
-from hourhand.api.requests import FreeInput, LimitInput, LimitQuery, PageRequest, RetimeInput
+from hourhand.api.pages import answer_page
+from hourhand.api.requests.limits import FreeInput, LimitInput, LimitQuery, RetimeInput
+from hourhand.api.requests.schedule_operations import PageRequest
 from hourhand.api.routing import Route, Services
 from hourhand.api.views.jobs import bulk_result
 from hourhand.domain.limits.declarations import LIMIT_NAME, Concurrency, Rate
@@ -17,7 +20,7 @@ from hourhand.services.limits.operations import LimitReport
 
 
 def list_limits(services: Services, request: Request, _: str) -> Answer:
-    """``GET /limits``, in the order of their names."""
+    """List the limits of all handlers, by name."""
     return answer_page(
         "limits",
         PageRequest.parse_query(request.query()),
@@ -31,34 +34,34 @@ def list_limits(services: Services, request: Request, _: str) -> Answer:
 
 
 def get_limit(services: Services, request: Request, name: str) -> Answer:
-    """``GET /limits/{name}``: of a limit with keys, one key."""
+    """Read a limit: which jobs hold its slots, and which wait."""
     wanted = LimitQuery.parse_query(request.query())
     report = services.limits.show(name, wanted.key)
     return Answer.of(to_json(Limit, report, **_whole(report)))
 
 
 def put_limit(services: Services, request: Request, name: str) -> Answer:
-    """``PUT /limits/{name}``: set numbers in the place of those in the code."""
+    """Set numbers of a limit in the place of those in the code."""
     changes = LimitInput.parse(request.json()).changes
     report, granted = services.limits.change(name, changes, actor=request.actor)
     return Answer.of(to_json(ChangedLimit, report, granted=granted, **_whole(report)))
 
 
 def delete_limit(services: Services, request: Request, name: str) -> Answer:
-    """``DELETE /limits/{name}``: the numbers in the code apply again."""
+    """Remove the numbers that were set for a limit."""
     report, granted = services.limits.restore(name, actor=request.actor)
     return Answer.of(to_json(ChangedLimit, report, granted=granted, **_whole(report)))
 
 
 def free_slot(services: Services, request: Request, name: str) -> Answer:
-    """``POST /limits/{name}/free``: free the slot that a DEAD job keeps."""
+    """Free the slot that a DEAD job keeps."""
     job_id = FreeInput.parse(request.json()).job_id
     report = services.limits.free(name, job_id, actor=request.actor)
     return Answer.of(to_json(Limit, report, **_whole(report)))
 
 
 def retime_limit(services: Services, request: Request, name: str) -> Answer:
-    """``POST /limits/{name}/retime``: give the jobs that wait for a rate new start times."""
+    """Give the jobs that wait for a rate new start times, after its number changed."""
     wanted = RetimeInput.parse(request.json() if request.has_body else {})
     done = services.limits.retime(name, wanted.key, wanted.cursor, actor=request.actor)
     return Answer.of(bulk_result(done))
@@ -87,10 +90,16 @@ def _fields(report: LimitReport) -> dict[str, Any]:
 
 
 LIMIT_ROUTES = (
-    Route("GET", "/v1/limits", list_limits, takes_query=True),
-    Route("GET", "/v1/limits/{name}", get_limit, takes_query=True),
-    Route("PUT", "/v1/limits/{name}", put_limit, takes_body=True),
-    Route("DELETE", "/v1/limits/{name}", delete_limit),
-    Route("POST", "/v1/limits/{name}/free", free_slot, takes_body=True),
-    Route("POST", "/v1/limits/{name}/retime", retime_limit, takes_body=True),
+    Route("GET /limits", list_limits, READ_ALL, PageRequest, limits.LimitPage),
+    Route("GET /limits/{name}", get_limit, READ_ALL, LimitQuery, limits.Limit),
+    Route("PUT /limits/{name}", put_limit, OPERATE_ALL, LimitInput, limits.ChangedLimit),
+    Route("DELETE /limits/{name}", delete_limit, OPERATE_ALL, None, limits.ChangedLimit),
+    Route("POST /limits/{name}/free", free_slot, OPERATE_ALL, FreeInput, limits.Limit),
+    Route(
+        "POST /limits/{name}/retime",
+        retime_limit,
+        OPERATE_ALL,
+        RetimeInput | None,
+        batches.BulkResult,
+    ),
 )

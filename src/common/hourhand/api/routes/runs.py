@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+from hourhand.answers import jobs, runs
+from hourhand.api.access import COMPLETE, OPERATE_JOB, READ_JOB
 from hourhand.api.http_request import Request
-from hourhand.api.http_response import MAX_ANSWER_BYTES, Answer
-from hourhand.api.requests import (
+from hourhand.api.http_response import Answer
+from hourhand.api.pages import fitting_page, require_job
+from hourhand.api.requests._errors import quoted
+from hourhand.api.requests.runs import (
     CallbackFailure,
     CallbackResult,
-    PageRequest,
     RedriveInput,
     SignalInput,
-    quoted,
+    StepsRequest,
 )
+from hourhand.api.requests.schedule_operations import PageRequest
 from hourhand.api.routing import Route, Services
 from hourhand.api.views.jobs import job_response
 from hourhand.api.views.runs import accepted, journal_page, redrive_plan, step_page
 from hourhand.domain.durable.names import name_problem
-from hourhand.domain.errors import FieldError, InvalidInput, NotFound
-from hourhand.domain.ids import JOB_ID
+from hourhand.domain.errors import FieldError, InvalidInput
 from hourhand.domain.jobs.job import ErrorInfo
 
 
 def send_signal(services: Services, request: Request, job_id: str) -> Answer:
-    """``POST /jobs/{id}/signals/{name}``; the body may be absent."""
-    known_id = _require_id(job_id)
+    """Send a signal to a durable run."""
+    known_id = require_job(job_id)
     name = request.path.rsplit("/", 1)[1]
     problem = name_problem(quoted(name))
     if problem is not None:
@@ -35,59 +38,64 @@ def send_signal(services: Services, request: Request, job_id: str) -> Answer:
 
 
 def succeed_callback(services: Services, request: Request, token: str) -> Answer:
-    """``POST /callbacks/{token}/succeed``; the body may be absent."""
+    """Complete a callback with a result."""
     completion = CallbackResult.parse(request.json() if request.has_body else {})
     services.callbacks.succeed(token, completion.result_text)
     return Answer.of(accepted())
 
 
 def fail_callback(services: Services, request: Request, token: str) -> Answer:
-    """``POST /callbacks/{token}/fail``."""
+    """Complete a callback as failed."""
     error = CallbackFailure.parse(request.json()).error
     services.callbacks.fail(token, ErrorInfo(type=error.type, message=error.message))
     return Answer.of(accepted())
 
 
 def beat_callback(services: Services, _: Request, token: str) -> Answer:
-    """``POST /callbacks/{token}/heartbeat``."""
+    """Note that the work behind a callback goes on."""
     services.callbacks.heartbeat(token)
     return Answer.of(accepted())
 
 
 def get_steps(services: Services, request: Request, job_id: str) -> Answer:
-    """``GET /jobs/{id}/steps``. A page whose results are long comes back shorter."""
-    known_id = _require_id(job_id)
-    query = PageRequest.parse_query(request.query())
-    limit = query.limit
-    while True:
-        page = services.run_views.steps(known_id, limit=limit, cursor=query.cursor)
-        answer = Answer.of(step_page(page))
-        if answer.size_bytes <= MAX_ANSWER_BYTES or limit == 1:
-            return answer
-        limit //= 2
+    """List the recorded calls of a durable run, in pages.
+
+    A page whose results are long comes back shorter.
+    """
+    known_id = require_job(job_id)
+    query = StepsRequest.parse_query(request.query())
+    return fitting_page(
+        query,
+        lambda **at: step_page(services.run_views.steps(known_id, order=query.order, **at)),
+    )
 
 
 def get_journal(services: Services, request: Request, job_id: str) -> Answer:
-    """``GET /jobs/{id}/journal``. A page whose results are long comes back shorter."""
-    known_id = _require_id(job_id)
+    """Export the journal of a durable run for replays in tests, in pages.
+
+    A page whose results are long comes back shorter.
+    """
+    known_id = require_job(job_id)
     query = PageRequest.parse_query(request.query())
-    limit = query.limit
-    while True:
-        page = services.run_views.journal(known_id, limit=limit, cursor=query.cursor)
-        answer = Answer.of(journal_page(page))
-        if answer.size_bytes <= MAX_ANSWER_BYTES or limit == 1:
-            return answer
-        limit //= 2
+    return fitting_page(
+        query, lambda **at: journal_page(services.run_views.journal(known_id, **at))
+    )
 
 
 def redrive_job(services: Services, request: Request, job_id: str) -> Answer:
-    """``POST /jobs/{id}/redrive``; the body, of a durable run alone, may be absent."""
-    known_id = _require_id(job_id)
+    """Redrive a DEAD, EXPIRED or CANCELLED job, or a durable run from named calls.
+
+    A ``dry_run`` answers which calls would run again.
+    """
+    known_id = require_job(job_id)
     asked = RedriveInput.parse(request.json() if request.has_body else {})
     if asked.paths is not None and asked.dry_run:
-        return Answer.of(redrive_plan(services.run_redrives.plan(known_id, asked.paths)))
+        plan = services.run_redrives.plan(known_id, asked.paths, new_keys=asked.new_keys)
+        return Answer.of(redrive_plan(plan))
     if asked.paths is not None:
-        job = services.run_redrives.redrive_from(known_id, asked.paths, actor=request.actor)
+        job = services.run_redrives.redrive_from(
+            known_id, asked.paths, actor=request.actor, new_keys=asked.new_keys
+        )
     elif asked.fresh:
         job = services.run_redrives.redrive_fresh(known_id, actor=request.actor)
     else:
@@ -96,17 +104,47 @@ def redrive_job(services: Services, request: Request, job_id: str) -> Answer:
 
 
 RUN_ROUTES = (
-    Route("POST", "/v1/jobs/{id}/redrive", redrive_job, takes_body=True),
-    Route("POST", "/v1/jobs/{id}/signals/{name}", send_signal, takes_body=True),
-    Route("GET", "/v1/jobs/{id}/steps", get_steps, takes_query=True),
-    Route("GET", "/v1/jobs/{id}/journal", get_journal, takes_query=True),
-    Route("POST", "/v1/callbacks/{token}/succeed", succeed_callback, takes_body=True),
-    Route("POST", "/v1/callbacks/{token}/fail", fail_callback, takes_body=True),
-    Route("POST", "/v1/callbacks/{token}/heartbeat", beat_callback),
+    Route(
+        "POST /jobs/{id}/redrive",
+        redrive_job,
+        OPERATE_JOB,
+        RedriveInput | None,
+        jobs.Job,
+        dry_answer=runs.RedrivePlan,
+    ),
+    Route(
+        "POST /jobs/{id}/signals/{name}",
+        send_signal,
+        OPERATE_JOB,
+        SignalInput | None,
+        runs.Accepted,
+        tag="runs",
+    ),
+    Route(
+        "GET /jobs/{id}/steps",
+        get_steps,
+        READ_JOB,
+        StepsRequest,
+        runs.StepPage,
+        also=(409,),
+        tag="runs",
+    ),
+    Route(
+        "GET /jobs/{id}/journal",
+        get_journal,
+        READ_JOB,
+        PageRequest,
+        runs.JournalPage,
+        also=(409,),
+        tag="runs",
+    ),
+    Route(
+        "POST /callbacks/{token}/succeed",
+        succeed_callback,
+        COMPLETE,
+        CallbackResult | None,
+        runs.Accepted,
+    ),
+    Route("POST /callbacks/{token}/fail", fail_callback, COMPLETE, CallbackFailure, runs.Accepted),
+    Route("POST /callbacks/{token}/heartbeat", beat_callback, COMPLETE, None, runs.Accepted),
 )
-
-
-def _require_id(job_id: str) -> str:
-    if JOB_ID.fullmatch(job_id) is None:
-        raise NotFound(f"There is no job {quoted(job_id)}.")
-    return job_id

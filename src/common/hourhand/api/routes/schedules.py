@@ -2,45 +2,53 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from hourhand.answers import jobs, schedules
+from hourhand.api.access import OPERATE_SCHEDULE, READ_SCHEDULE, READ_SHARED, Access, Bound, Scope
 from hourhand.api.http_request import Request
-from hourhand.api.http_response import MAX_ANSWER_BYTES, Answer
-from hourhand.api.named_pages import answer_page
-from hourhand.api.requests import (
+from hourhand.api.http_response import Answer
+from hourhand.api.pages import answer_page, fitting_page
+from hourhand.api.requests._errors import quoted
+from hourhand.api.requests.schedule_operations import (
     BackfillInput,
     NoteInput,
     PageRequest,
     PreviewInput,
     PutQuery,
-    ScheduleInput,
     SchedulePageRequest,
-    quoted,
+    TriggerInput,
 )
+from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.api.routing import Route, Services
 from hourhand.api.views.jobs import job_response
 from hourhand.api.views.schedules import (
     backfill_report,
+    backfill_response,
     occurrence_page,
     preview_response,
     schedule_response,
 )
 from hourhand.domain.errors import FieldError, InvalidInput, NotFound
 from hourhand.domain.ids import OWN_ID
+from hourhand.domain.schedules.backfills import BackfillChange
 from hourhand.services.schedules.queries import OccurrencePage, OccurrenceRecord
 from hourhand.services.schedules.views import ScheduleView
 
 MAX_SCHEDULES_WITH_RECENT = 50
 """Twenty runs of each are 1,000 jobs: ten calls of BatchGetItem, about a second."""
 
+_NUMBER = re.compile(r"[1-9][0-9]{0,5}")
+
 Runs = Sequence[OccurrenceRecord]
 
 
 def put_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
-    """``PUT /schedules/{id}``: create it, or replace it whole; a dry run only answers it."""
+    """Create a schedule, or replace all of it."""
     if OWN_ID.fullmatch(schedule_id) is None:
         fault = FieldError("id", "must be 1 to 100 of A-Z, a-z, 0-9, _ and -")
         raise InvalidInput("The id in the URL is invalid.", errors=(fault,))
@@ -57,7 +65,7 @@ def put_schedule(services: Services, request: Request, schedule_id: str) -> Answ
 
 
 def list_schedules(services: Services, request: Request, _: str) -> Answer:
-    """``GET /schedules``, in the order of their ids; a page with newest runs is shorter."""
+    """List schedules by id, in pages."""
     query = SchedulePageRequest.parse_query(request.query())
     read_page = services.schedule_views.list
     if request.tenant is not None:
@@ -77,60 +85,94 @@ def list_schedules(services: Services, request: Request, _: str) -> Answer:
 
 
 def get_schedule(services: Services, _: Request, schedule_id: str) -> Answer:
-    """``GET /schedules/{id}``."""
+    """Read a schedule."""
     return _told(services.schedule_views.get(_require_id(schedule_id)))
 
 
 def delete_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
-    """``DELETE /schedules/{id}``."""
+    """Delete a schedule, and cancel its waiting jobs."""
     services.schedules.delete(_require_id(schedule_id), actor=request.actor)
     return Answer(status=204)
 
 
 def pause_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
-    """``POST /schedules/{id}/pause``."""
+    """Pause a schedule; its running jobs continue."""
     known_id, note = _require_id(schedule_id), _note(request)
     return _told(services.schedules.pause(known_id, note, actor=request.actor))
 
 
 def resume_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
-    """``POST /schedules/{id}/resume``."""
+    """Resume a paused schedule."""
     known_id, note = _require_id(schedule_id), _note(request)
     return _told(services.schedules.resume(known_id, note, actor=request.actor))
 
 
 def trigger_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
-    """``POST /schedules/{id}/trigger``: run a schedule's job once, now."""
-    known_id, note = _require_id(schedule_id), _note(request)
-    job = services.schedules.trigger(known_id, note, actor=request.actor, trace_id=request.trace_id)
+    """Run a schedule's job once, now."""
+    known_id = _require_id(schedule_id)
+    wanted = TriggerInput.parse(request.json() if request.has_body else {})
+    job = services.schedules.trigger(
+        known_id,
+        wanted.note,
+        actor=request.actor,
+        trace_id=request.trace_id,
+        key=wanted.idempotency_key,
+        **wanted.changes,
+    )
     location = f"{request.stage_prefix}/v1/jobs/{job.id}"
     answer = Answer.of(job_response(services.queries.report(job)), status=201)
     return answer.with_headers({"location": location})
 
 
 def backfill_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
-    """``POST /schedules/{id}/backfill``."""
+    """Run a schedule for a period of the past."""
     known_id = _require_id(schedule_id)
     wanted = BackfillInput.parse(request.json())
     report = services.backfills.start(known_id, wanted, actor=request.actor)
     return Answer.of(backfill_report(report))
 
 
+def list_backfills(services: Services, request: Request, schedule_id: str) -> Answer:
+    """List the backfills of a schedule, newest first."""
+    read = partial(services.backfills.list, _require_id(schedule_id))
+    query = PageRequest.parse_query(request.query())
+    return answer_page(
+        "backfills", query, read, lambda pair: (pair[0].id, backfill_response(*pair))
+    )
+
+
+def change_backfill(services: Services, request: Request, schedule_id: str) -> Answer:
+    """Pause, resume or cancel a backfill; its running jobs continue.
+
+    The path ends with the verb.
+    """
+    known_id, note = _require_id(schedule_id), _note(request)
+    number, verb = request.path.rsplit("/", 2)[1:]
+    if _NUMBER.fullmatch(number) is None:
+        raise NotFound(f"Schedule {known_id} has no backfill {quoted(number)}.")
+    backfill = services.backfills.change(
+        known_id, int(number), BackfillChange[verb.upper()], note, request.actor
+    )
+    return Answer.of(backfill_response(*backfill))
+
+
 def list_occurrences(services: Services, request: Request, schedule_id: str) -> Answer:
-    """``GET /schedules/{id}/occurrences``. A page whose jobs have many tags comes back shorter."""
+    """List past occurrences, newest first, and the next ten.
+
+    A page whose jobs have many tags comes back shorter.
+    """
     known_id = _require_id(schedule_id)
     query = PageRequest.parse_query(request.query())
-    limit = query.limit
-    while True:
-        page = services.occurrences.history(known_id, limit=limit, cursor=query.cursor)
-        answer = Answer.of(occurrence_page(_own_jobs(page, request.tenant)))
-        if answer.size_bytes <= MAX_ANSWER_BYTES or limit == 1:
-            return answer
-        limit //= 2
+    return fitting_page(
+        query,
+        lambda **at: occurrence_page(
+            _own_jobs(services.occurrences.history(known_id, **at), request.tenant)
+        ),
+    )
 
 
 def preview_schedule(services: Services, request: Request, _: str) -> Answer:
-    """``POST /schedules/preview``: the next scheduled times; it creates nothing."""
+    """Compute the next scheduled times; create nothing."""
     wanted = PreviewInput.parse(request.json())
     preview = services.previews.preview(
         wanted.definition, count=wanted.count, after=wanted.after, month=wanted.month
@@ -139,16 +181,81 @@ def preview_schedule(services: Services, request: Request, _: str) -> Answer:
 
 
 SCHEDULE_ROUTES = (
-    Route("PUT", "/v1/schedules/{id}", put_schedule, takes_query=True, takes_body=True),
-    Route("GET", "/v1/schedules", list_schedules, takes_query=True),
-    Route("GET", "/v1/schedules/{id}", get_schedule),
-    Route("DELETE", "/v1/schedules/{id}", delete_schedule),
-    Route("POST", "/v1/schedules/preview", preview_schedule, takes_body=True),
-    Route("POST", "/v1/schedules/{id}/pause", pause_schedule, takes_body=True),
-    Route("POST", "/v1/schedules/{id}/resume", resume_schedule, takes_body=True),
-    Route("POST", "/v1/schedules/{id}/trigger", trigger_schedule, takes_body=True),
-    Route("POST", "/v1/schedules/{id}/backfill", backfill_schedule, takes_body=True),
-    Route("GET", "/v1/schedules/{id}/occurrences", list_occurrences, takes_query=True),
+    Route(
+        "PUT /schedules/{id}",
+        put_schedule,
+        Access(Scope.OPERATE, Bound.PUT_SCHEDULE),
+        ScheduleInput,
+        schedules.Schedule,
+        query=PutQuery,
+        statuses=(200, 201),
+    ),
+    Route(
+        "GET /schedules",
+        list_schedules,
+        Access(Scope.READ, Bound.OWN),
+        SchedulePageRequest,
+        schedules.SchedulePage,
+    ),
+    Route("GET /schedules/{id}", get_schedule, READ_SCHEDULE, None, schedules.Schedule),
+    Route("DELETE /schedules/{id}", delete_schedule, OPERATE_SCHEDULE, statuses=(204,)),
+    Route(
+        "POST /schedules/preview", preview_schedule, READ_SHARED, PreviewInput, schedules.Preview
+    ),
+    Route(
+        "POST /schedules/{id}/pause",
+        pause_schedule,
+        OPERATE_SCHEDULE,
+        NoteInput | None,
+        schedules.Schedule,
+    ),
+    Route(
+        "POST /schedules/{id}/resume",
+        resume_schedule,
+        OPERATE_SCHEDULE,
+        NoteInput | None,
+        schedules.Schedule,
+    ),
+    Route(
+        "POST /schedules/{id}/trigger",
+        trigger_schedule,
+        OPERATE_SCHEDULE,
+        TriggerInput | None,
+        jobs.Job,
+        statuses=(201,),
+        also=(429,),
+    ),
+    Route(
+        "POST /schedules/{id}/backfill",
+        backfill_schedule,
+        OPERATE_SCHEDULE,
+        BackfillInput,
+        schedules.BackfillReport,
+    ),
+    Route(
+        "GET /schedules/{id}/backfills",
+        list_backfills,
+        READ_SCHEDULE,
+        PageRequest,
+        schedules.BackfillPage,
+    ),
+    *(
+        Route(
+            f"POST /schedules/{{id}}/backfills/{{n}}/{verb}",
+            change_backfill,
+            OPERATE_SCHEDULE,
+            NoteInput | None,
+            schedules.Backfill,
+        )
+        for verb in ("pause", "resume", "cancel")
+    ),
+    Route(
+        "GET /schedules/{id}/occurrences",
+        list_occurrences,
+        READ_SCHEDULE,
+        PageRequest,
+        schedules.OccurrencePage,
+    ),
 )
 
 

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+from hourhand.answers import system
 from hourhand.answers.system import Health, Resweep, Stats
+from hourhand.api.access import OPERATE_ALL, READ_SHARED
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
-from hourhand.api.requests import ResweepInput
+from hourhand.api.requests.jobs import ResweepInput
 from hourhand.api.routing import Route, Services
 from hourhand.json_dataclasses import to_json
 
 
 def get_stats(services: Services, _: Request, __: str) -> Answer:
-    """``GET /stats``."""
+    """Read the queues' counts, the lateness and the scheduler's state."""
     return Answer.of(to_json(Stats, services.queries.stats()))
 
 
 def post_resweep(services: Services, request: Request, _: str) -> Answer:
-    """``POST /resweep``: read every bucket again from a time on."""
+    """Request a resweep: read every bucket again from a time on, after a restore."""
     wanted = ResweepInput.parse(request.json())
-    return Answer.of(to_json(Resweep, services.resweeps.request(wanted.since)))
+    progress = services.resweeps.request(wanted.since)
+    services.telemetry.info("A caller requested a resweep.", caller=request.actor)
+    return Answer.of(to_json(Resweep, progress))
 
 
 def get_resweep(services: Services, _: Request, __: str) -> Answer:
-    """``GET /resweep``: how far the last one is."""
+    """Read the progress of the last resweep."""
     return Answer.of(to_json(Resweep, services.resweeps.progress()))
 
 
 def get_health(services: Services, _: Request, __: str) -> Answer:
-    """``GET /health``: this process answers, and which installation it is of.
+    """Check that the API answers.
 
     It calls no AWS service.
     """
@@ -61,10 +65,10 @@ def get_docs(services: Services, request: Request, _: str) -> Answer:
 
 
 SYSTEM_ROUTES = (
-    Route("GET", "/v1/stats", get_stats),
-    Route("POST", "/v1/resweep", post_resweep, takes_body=True),
-    Route("GET", "/v1/resweep", get_resweep),
-    Route("GET", "/v1/health", get_health),
-    Route("GET", "/v1/openapi.json", get_openapi),
-    Route("GET", "/v1/docs", get_docs),
+    Route("GET /stats", get_stats, READ_SHARED, None, system.Stats),
+    Route("POST /resweep", post_resweep, OPERATE_ALL, ResweepInput, system.Resweep),
+    Route("GET /resweep", get_resweep, READ_SHARED, None, system.Resweep),
+    Route("GET /health", get_health, READ_SHARED, None, system.Health),
+    Route("GET /openapi.json", get_openapi, READ_SHARED, documented=False),
+    Route("GET /docs", get_docs, READ_SHARED, documented=False),
 )

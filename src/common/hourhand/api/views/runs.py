@@ -20,7 +20,16 @@ MAX_SHOWN_RESULT = 1_000_000
 def step_page(page: StepViews) -> dict[str, Any]:
     """Return a page of the calls of a run."""
     steps = [_step(step) for step in page.steps]
-    return {"steps": steps, "summary": dict(page.summary), "next_cursor": page.next_cursor}
+    undone = [
+        {"job_id": job.id, "segment": segment, "status": job.status.value}
+        for segment, job in page.compensations.items()
+    ]
+    return {
+        "steps": steps,
+        "summary": dict(page.summary),
+        "next_cursor": page.next_cursor,
+        "compensations": undone,
+    }
 
 
 def journal_page(page: JournalView) -> dict[str, Any]:
@@ -39,7 +48,7 @@ def journal_page(page: JournalView) -> dict[str, Any]:
 
 def redrive_plan(plan: RedrivePlan) -> dict[str, Any]:
     """Return what a redrive would run again."""
-    return {"reset": list(plan.reset), "kept": list(plan.kept)}
+    return {"reset": list(plan.reset), "kept": list(plan.kept), "new_keys": plan.new_keys}
 
 
 def accepted() -> dict[str, Any]:

@@ -23,6 +23,7 @@ from hourhand.domain.schedules.schedule import (
     Backfill,
     Calendar,
     CalendarName,
+    Schedule,
     ScheduleDefinition,
     SkipReason,
 )
@@ -60,9 +61,11 @@ def schedule_response(
         updated_at=schedule.updated_at,
         paused_at=schedule.paused_at,
         next_at=view.next_occurrence,
+        behind_seconds=view.behind_seconds,
+        on_resume=view.on_resume,
         last_occurrence=_last_occurrence(view),
         occurrences_made=schedule.made,
-        backfills=[_backfill(backfill) for backfill in view.backfills],
+        backfills=[backfill_response(backfill, schedule) for backfill in view.backfills],
         recent=[_recent_run(record) for record in recent],
         effect=view.effect,
     )
@@ -87,9 +90,22 @@ def preview_response(preview: Preview) -> dict[str, Any]:
 
 def backfill_report(report: BackfillReport) -> dict[str, Any]:
     """Return what a backfill will run, or would."""
-    backfill = None if report.backfill is None else _backfill(report.backfill)
+    found = report.backfill
+    backfill = None if found is None else backfill_response(found, report.schedule)
     fires = _fires(report.fires)
     return to_json(schedules.BackfillReport, report, backfill=backfill, fires=fires)
+
+
+def backfill_response(backfill: Backfill, schedule: Schedule) -> dict[str, Any]:
+    """Return a backfill of ``schedule``."""
+    return to_json(
+        schedules.Backfill,
+        backfill,
+        n=backfill.number,
+        status=backfill.status(schedule),
+        note=backfill.note or None,
+        done=backfill.position - len(backfill.waiting),
+    )
 
 
 def calendar_response(calendar: Calendar) -> dict[str, Any]:
@@ -140,11 +156,6 @@ def _exclusion(exclusion: Exclusion | CalendarName) -> str | dict[str, str]:
     return exclusion.name
 
 
-def _backfill(backfill: Backfill) -> dict[str, Any]:
-    note = backfill.note or None
-    return to_json(schedules.Backfill, backfill, note=note, done=backfill.position)
-
-
 def _recent_run(record: OccurrenceRecord) -> dict[str, Any]:
     entry, job = record.entry, record.job
     return to_json(
@@ -183,7 +194,7 @@ def _occurrence(record: OccurrenceRecord) -> dict[str, Any]:
 def _kind(salt: str) -> str:
     if not salt:
         return "schedule"
-    return "trigger" if salt == TRIGGER else "backfill"
+    return "trigger" if salt.startswith(TRIGGER) else "backfill"
 
 
 def _skip_reason_of(job: Job) -> str | None:

@@ -191,6 +191,8 @@ def _read_unique(value: Value) -> tuple[str, int]:
 def _parent_value(parent: ParentLink) -> Value:
     """Return a parent link as text. The id of a run has no stroke, and its end is a midnight."""
     flags = "a" * parent.is_abandoned + "r" * parent.reads_results
+    if parent.level > 1:
+        flags += str(parent.level)
     days = to_ms(parent.kept_until) // _MS_A_DAY
     parts = (
         parent.run_id,
@@ -214,6 +216,7 @@ def _read_parent(value: Value) -> ParentLink:
         chunk=read_base36(chunk) if chunk else CHUNK,
         is_abandoned="a" in flags,
         reads_results="r" in flags,
+        level=int(flags.lstrip("ar") or 1),
         kept_until=from_ms(read_base36(days) * _MS_A_DAY),
     )
 
@@ -266,6 +269,7 @@ JOB_CODECS: Mapping[str, Codec] = by_field(
     Codec("cursor", "cu", text, read_text),
     Codec("schedule_id", "sc", text, read_text),
     Codec("schedule_revision", "sv", number, read_int),
+    Codec("schedule_incarnation", "si", number, read_int, default=0),
     Codec("occurrence", "oc", time, read_time),
     Codec("limits", "lm", _limits_value, _read_limits),
     Codec("limit_keys", "ck", binary, read_binary),
@@ -282,6 +286,7 @@ JOB_CODECS: Mapping[str, Codec] = by_field(
     Codec("reset", "rz", text, read_text),
     Codec("compensated_round", "cp", number, read_int),
     Codec("wake_flag", "wk", flag, read_flag),
+    Codec("signals", "sn", number, read_int, default=0),
     Codec("parent", "pe", _parent_value, _read_parent),
     Codec("reserved_starts", "sr", _starts_value, _read_starts, default=()),
     Codec("payload_kept_until", "pu", time, read_time),

@@ -39,6 +39,8 @@ _LETTERS = {
     SkipReason.BUFFER_FULL: "B",
     SkipReason.REPLACED: "R",
     SkipReason.DELETED: "D",
+    SkipReason.BACKFILL_CANCELLED: "C",
+    SkipReason.LATE: "L",
 }
 _REASONS = {letter: reason for reason, letter in _LETTERS.items()}
 

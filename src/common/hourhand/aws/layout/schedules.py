@@ -52,6 +52,7 @@ from hourhand.domain.schedules.schedule import (
     Backfill,
     BackfillOrder,
     Calendar,
+    FormerRule,
     Reprocess,
     Schedule,
     ScheduleDefinition,
@@ -112,6 +113,15 @@ def _read_event(value: Value) -> ScheduleEvent:
     )
 
 
+def _former_value(former: tuple[FormerRule, ...]) -> Value:
+    return _words_value(tuple(f"{rule.definition}.{base36(to_ms(rule.until))}" for rule in former))
+
+
+def _read_former(value: Value) -> tuple[FormerRule, ...]:
+    parts = (word.rpartition(".") for word in _read_words(value))
+    return tuple(FormerRule(name, from_ms(read_base36(until))) for name, _, until in parts)
+
+
 SCHEDULE_CODECS: Mapping[str, Codec] = by_field(
     always("sequence", "q", number, read_int),
     always("write_id", "u", text, read_text),
@@ -137,8 +147,11 @@ SCHEDULE_CODECS: Mapping[str, Codec] = by_field(
     Codec("own_note", "ow", text, read_text),
     Codec("tenant_since", "ts", time, read_time),
     Codec("backfills", "b", _words_value, _read_words, default=()),
+    Codec("backfills_started", "bn", number, read_int, default=0),
     Codec("journal", "j", _journal_value, lambda v: read_journal(read_text(v)), default=()),
     Codec("last_event", "le", _event_value, _read_event),
+    Codec("former", "fr", _former_value, _read_former, default=()),
+    Codec("incarnation", "si", number, read_int, default=0),
 )
 
 BACKFILL_CODECS: Mapping[str, Codec] = by_field(
@@ -157,6 +170,10 @@ BACKFILL_CODECS: Mapping[str, Codec] = by_field(
     Codec("reached", "re", time, read_time),
     always("made", "o", number, read_int),
     always("skipped", "sk", number, read_int),
+    Codec("failed", "fd", number, read_int, default=0),
+    Codec("paused_at", "pa", time, read_time),
+    Codec("in_pause", "ip", time, read_time),
+    Codec("cancelled_at", "ca", time, read_time),
     Codec("waiting", "w", _words_value, _read_words, default=()),
     Codec("note", "t", text, read_text, default=""),
 )
@@ -208,6 +225,12 @@ def definition_key(schedule_id: str, name: str) -> dict[str, Value]:
 def backfill_key(schedule_id: str, backfill_id: str) -> dict[str, Value]:
     """Return the key of a backfill of a schedule."""
     return _beside(schedule_id, _BACKFILL_PREFIX + backfill_id)
+
+
+def backfill_bounds(before: str | None) -> tuple[str, str]:
+    """Return the sort keys between which the backfills are whose ids come before ``before``."""
+    last = "~" if before is None else before[:-1] + chr(ord(before[-1]) - 1) + "~"
+    return _BACKFILL_PREFIX, _BACKFILL_PREFIX + last
 
 
 def page_key(schedule_id: str, page: JournalPage) -> dict[str, Value]:

@@ -95,6 +95,7 @@ class Kind(StrEnum):
     DECISIONS = SideItemKind.DECISIONS.value
     VALUE = SideItemKind.VALUE.value
     SIGNAL = SideItemKind.SIGNAL.value
+    QUOTA = SideItemKind.QUOTA.value
 
 
 KNOWN: Mapping[Kind, int] = dict.fromkeys(Kind, FIRST_VERSION)

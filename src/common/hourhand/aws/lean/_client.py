@@ -89,16 +89,29 @@ class LeanClient:
         """Call SQS's SendMessageBatch."""
         return self._call("SendMessageBatch", arguments)
 
-    def many(self, operation: str, asked: Sequence[Mapping[str, Any]]) -> list[Any | Failure]:
+    def many(
+        self,
+        operation: str,
+        asked: Sequence[Mapping[str, Any]],
+        attempts: int | None = None,
+        on_answer: Callable[[int], object] = int,
+    ) -> list[Any | Failure]:
         """Call ``operation`` (as AWS spells it) with each of ``asked``, many at a time.
 
         Returns for each, in their order, its answer, or what calling it alone would raise. A call
-        is made again where that may help; it waits alone for that, and the others go on.
+        is made again where that may help, up to ``attempts`` times in all; it waits alone for that,
+        and the others go on. ``on_answer`` is called with the place of each that was answered.
         """
         answers: list[Any | Failure] = [None] * len(asked)
+
+        def note(index: int, answer: Any | Failure) -> None:
+            answers[index] = answer
+            on_answer(index)
+
         with closing(self.flight()) as flight:
             for index, arguments in enumerate(asked):
-                self.begin(flight, operation, arguments, partial(answers.__setitem__, index))
+                noted = partial(note, index)
+                self.begin(flight, operation, arguments, noted, attempts=attempts)
             flight.finish()
         return answers
 
@@ -114,13 +127,14 @@ class LeanClient:
         on_answer: Callable[[Any | Failure], None],
         *,
         wait_seconds: float = 0.0,
+        attempts: int | None = None,
     ) -> None:
         """Call ``operation`` after a while, beside what else is under way in ``flight``.
 
         ``on_answer`` is called once, with the answer or the error that the call alone would raise.
         """
         request = partial(self._request, operation, arguments)
-        tries = _Tries(self._attempts, self._quota)
+        tries = _Tries(attempts or self._attempts, self._quota)
         call = _UnderWay(flight, self._lines, request, operation, tries, on_answer)
         flight.begin(self._lines, request, call.receive, wait_seconds)
 

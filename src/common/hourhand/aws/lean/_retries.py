@@ -3,7 +3,8 @@
 The rules of botocore's standard mode (`botocore.retries.standard` of 1.44, and the "Retry behavior"
 chapter of the AWS SDKs and Tools Reference Guide): the same codes, the same doubling wait with full
 jitter, longer after a throttle, and a quota that stops a client whose tries mostly fail from making
-things worse.
+things worse. After a throttle the wait grows by four, from a quarter of botocore's first one: a
+sweep ends with the last call that waits, and most throttles are over at once.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from botocore.exceptions import (
 from hourhand.aws.failures import UnreadableAnswer, error_code, is_throttle
 
 LONGEST_WAIT_SECONDS = 20.0
-THROTTLED_SECONDS = 1.0
+THROTTLED_SECONDS, THROTTLED_GROWTH = 0.25, 4.0
 FIRST_SECONDS = 0.05
 """The first wait is at most so long; botocore halves the second for DynamoDB."""
 
@@ -48,12 +49,14 @@ def may_help(error: BotoCoreError | ClientError) -> bool:
 
 
 def backoff_seconds(tries: int, error: BotoCoreError | ClientError) -> float:
-    """Return the wait after so many tries (from 1): any part of a time that doubles.
+    """Return the wait after so many tries (from 1): any part of a time that grows.
 
     It is longer after a throttle, so that a client that sends too much sends less.
     """
-    scale = THROTTLED_SECONDS if _is_throttle(error) else FIRST_SECONDS
-    return random.random() * min(scale * 2.0 ** (tries - 1), LONGEST_WAIT_SECONDS)  # noqa: S311
+    scale, growth = FIRST_SECONDS, 2.0
+    if _is_throttle(error):
+        scale, growth = THROTTLED_SECONDS, THROTTLED_GROWTH
+    return random.random() * min(scale * growth ** (tries - 1), LONGEST_WAIT_SECONDS)  # noqa: S311
 
 
 def _is_throttle(error: BotoCoreError | ClientError) -> bool:

@@ -82,10 +82,7 @@ def show_batch(
     [bold]hourhand jobs children[/] lists its jobs.
     """
     batch = session.client.batches.get(id)
-    if web:
-        from hourhand.cli.console import open_page
-
-        open_page(session, "jobs", batch.id)
+    if session.opens_page(web, "jobs", batch.id):
         return
     from hourhand.cli.batches.showing import show
 

@@ -27,16 +27,14 @@ STYLES = {
 
 def show(session: Session, batch: Batch) -> None:
     """Print a batch: its counts, and the jobs that it called back."""
-    if session.is_json:
-        session.print_json(batch.raw)
+    if session.gives_json(batch):
         return
     session.print(facts(_facts(session, batch)))
 
 
 def show_changed(session: Session, batch: Batch, did: str) -> None:
     """Print one line about a batch that changed, or all of it as JSON."""
-    if session.is_json:
-        session.print_json(batch.raw)
+    if session.gives_json(batch):
         return
     head = Text.assemble(cell(batch.id), f"  {did}: ", _status_text(batch))
     session.print(Text.assemble(head, f", {_counts(batch)}"))

@@ -105,10 +105,7 @@ def list_calendars(
 def show_calendar(session: Session, name: CalendarName, web: WebOption = False) -> None:
     """Show a calendar with all that it excludes. The output of --json can be put again."""
     calendar = session.client.calendars.get(name)
-    if web:
-        from hourhand.cli.console import open_page
-
-        open_page(session, "calendars", calendar.name)
+    if session.opens_page(web, "calendars", calendar.name):
         return
     from hourhand.cli.calendars.showing import show
 

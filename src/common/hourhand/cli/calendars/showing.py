@@ -33,8 +33,7 @@ def list_found(session: Session, limit: int | None) -> None:
 
 def show(session: Session, calendar: Calendar) -> None:
     """Print one calendar with all that it excludes."""
-    if session.is_json:
-        session.print_json(calendar.raw)
+    if session.gives_json(calendar):
         return
     rows: list[tuple[str, Text | str]] = [("name", calendar.name)]
     if calendar.note:
@@ -48,8 +47,7 @@ def show(session: Session, calendar: Calendar) -> None:
 
 def show_put(session: Session, calendar: Calendar) -> None:
     """Print one line about a calendar that was put, or the whole calendar as JSON."""
-    if session.is_json:
-        session.print_json(calendar.raw)
+    if session.gives_json(calendar):
         return
     number = len(calendar.exclude)
     plural = "" if number == 1 else "s"

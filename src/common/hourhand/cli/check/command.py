@@ -35,9 +35,9 @@ def check(session: Session, paths: PathsArgument = None) -> int:
     """Check that replays of durable handlers come to the same calls again.
 
     It reads the source and warns about clocks, random numbers, the environment, input and output,
-    sets that are iterated, loops over ctx.iterate that are left early, and handlers of
-    BaseException in the body of a durable handler and in
-    the functions of the same file that the body calls. The functions of steps are not checked. A
+    sets that are iterated, calls of the context that are not awaited, loops over ctx.iterate that
+    are left early, and handlers of BaseException in the body of a durable handler and in the
+    functions of the same file that the body calls. The functions of steps are not checked. A
     comment "hourhand: ok" takes a line out. See docs/reference/durable-runs.md.
     """
     files = sorted(_files(paths or [_project()]))

@@ -22,11 +22,29 @@ _SLEEP = "holds the worker, and sleeps again in every replay. Use ctx.sleep(name
 _CHANCE = "differs in every replay. Use ctx.uuid(name), or draw it in a step"
 _ENVIRONMENT = "may differ after a deployment. Read it in a step"
 _OUTSIDE = "calls something outside, again in every replay. Do it in a step"
+_RACE = (
+    "lets the call that ends first decide, which differs in every replay. Use "
+    'ctx.gather(..., mode="any"), which records the winner'
+)
+_TIMEOUT = (
+    "cancels calls by a clock, at another place in every replay. Use timeout= of ctx.wait_for, "
+    "ctx.callback, ctx.submit_and_wait, ctx.gather, ctx.map or the result() of a child, or a "
+    'branch that sleeps in ctx.gather(..., mode="any")'
+)
 _PROCESS = "differs between processes. Decide by the payload and by results of steps"
 _ORDER = "iterates over a set, whose order differs between processes. Use sorted(...)"
 _LEAVES = (
     "leaves the rows of ctx.iterate early, and a replay does not see the rows before again. Go on "
     "to their end, and record in a step what the loop has to decide"
+)
+_UNAWAITED = (
+    "is not awaited: it does not run, and it is no value. Write await before it. A run that "
+    "returns without awaiting it fails"
+)
+_UNUSED = "does nothing until a loop goes through it. Write for row in it, or async for"
+_NO_EFFECT = (
+    "has compensate and counts as without effect if it raises. Name the errors after which its "
+    "effect is not known: effect_unknown=(TimeoutError, ...), or () if there are none"
 )
 _CATCHES = "also catches the suspension of the run. Catch Exception"
 
@@ -45,6 +63,14 @@ CALLS: Mapping[str, str] = {
     **dict.fromkeys(("os.getenv", "os.environ.get"), _ENVIRONMENT),
     **dict.fromkeys(("open", "input", "print", "os.system", "os.listdir"), _OUTSIDE),
     **dict.fromkeys(("id", "hash", "os.getpid"), _PROCESS),
+    **dict.fromkeys(
+        (
+            *("asyncio.wait", "asyncio.as_completed", "concurrent.futures.wait"),
+            "concurrent.futures.as_completed",
+        ),
+        _RACE,
+    ),
+    **dict.fromkeys(("asyncio.wait_for", "asyncio.timeout", "asyncio.timeout_at"), _TIMEOUT),
 }
 """Calls by their full names. `print` is output: each replay would print the line again."""
 
@@ -61,6 +87,14 @@ MODULES: Mapping[str, str] = {
     ),
 }
 """Modules whose every call is meant."""
+
+AWAITED = frozenset(
+    {
+        *("callback", "gather", "map", "now", "restart", "sleep", "sleep_until", "step", "submit"),
+        *("submit_and_wait", "take_async", "version", "wait_for"),
+    }
+)
+"""Calls of the context that an ``async`` handler awaits."""
 
 _PURE = frozenset({"urllib.parse", "http.HTTPStatus", "sqlalchemy.select"})
 
@@ -83,7 +117,7 @@ def check_source(source: str) -> list[Finding]:
     found = {
         finding
         for name, function in module.handlers()
-        for finding in _Body(module, name).findings(function)
+        for finding in _Body(module, name).findings(function, _first(function))
     }
     return sorted(one for one in found if IGNORED not in lines[one.line - 1])
 
@@ -146,15 +180,21 @@ class _Body:
         self._module, self._handler = module, handler
         self._seen: set[str] = set()
 
-    def findings(self, function: _Function) -> Iterator[Finding]:
-        """Yield what is wrong in a function, and in those of the file that it calls."""
+    def findings(self, function: _Function, outer: frozenset[str]) -> Iterator[Finding]:
+        """Yield what is wrong in a function, and in those of the file that it calls.
+
+        ``outer``: the names that stand for contexts where it is called.
+        """
         local = {node.name: node for node in ast.walk(function) if isinstance(node, _Function)}
+        contexts = outer | _contexts(function)
         for statement in function.body:
             for node in _executed(statement):
                 yield from self._judged(node)
+                awaited = AWAITED if isinstance(function, ast.AsyncFunctionDef) else frozenset()
+                yield from self._judged_uses(node, contexts, awaited)
                 called = self._called(node, local)
                 if called is not None:
-                    yield from self.findings(called)
+                    yield from self.findings(called, contexts)
 
     def _called(self, node: ast.AST, local: Mapping[str, _Function]) -> _Function | None:
         """Return the function of this file that a node calls, once."""
@@ -173,6 +213,11 @@ class _Body:
             message = None if name is None else _message_of(name)
             if message is not None:
                 yield self._finding(node, f"{name}() {message}.")
+            given = {keyword.arg for keyword in node.keywords}
+            is_step = isinstance(node.func, ast.Attribute) and node.func.attr == "step"
+            # A `**` among the arguments may hold it.
+            if is_step and "compensate" in given and not given & {"effect_unknown", None}:
+                yield self._finding(node, f"This step {_NO_EFFECT}.")
         elif isinstance(node, ast.Subscript):
             if self._module.full_name(node.value) == "os.environ":
                 yield self._finding(node, f"os.environ {_ENVIRONMENT}.")
@@ -183,10 +228,23 @@ class _Body:
             if name in {"", "BaseException"}:
                 yield self._finding(node, f"This {_CATCHES}.")
 
+    def _judged_uses(
+        self, node: ast.AST, contexts: frozenset[str], awaited: frozenset[str]
+    ) -> Iterator[Finding]:
+        """Yield the calls of a context that a node uses, or drops, as if they had been awaited."""
+        for used in _used_as_values(node):
+            call = used.func if isinstance(used, ast.Call) else None
+            if not isinstance(call, ast.Attribute) or not _is_context(call.value, contexts):
+                continue
+            if call.attr == "iterate":
+                yield self._finding(used, f"{ast.unparse(call)}() {_UNUSED}.")
+            elif call.attr in awaited:
+                yield self._finding(used, f"{ast.unparse(call)}() {_UNAWAITED}.")
+
     def _judged_loop(self, node: ast.For | ast.AsyncFor | ast.comprehension) -> Iterator[Finding]:
         if _is_set(node.iter):
             yield self._finding(node.iter, f"This {_ORDER}.")
-        if not isinstance(node, ast.comprehension) and _is_iterate(node.iter):
+        if not isinstance(node, ast.comprehension) and _is_call_of(node.iter, "iterate"):
             for exit_ in _exits(node.body, in_loop=False):
                 yield self._finding(exit_, f"This {_LEAVES}.")
 
@@ -214,17 +272,55 @@ def _message_of(name: str) -> str | None:
     return next((MODULES[one] for one in prefixes if one in MODULES), None)
 
 
+def _first(function: _Function) -> frozenset[str]:
+    return frozenset(one.arg for one in function.args.args[:1])
+
+
+def _contexts(function: _Function) -> frozenset[str]:
+    """Return the names that stand for contexts in a function: by their type, and branches."""
+    arguments = [one for one in function.args.args if one.annotation is not None]
+    names = {one.arg for one in arguments if "RunContext" in ast.unparse(one.annotation or one)}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and _is_call_of(node.value, "branch"):
+            names.update(target.id for target in node.targets if isinstance(target, ast.Name))
+    return frozenset(names)
+
+
+def _is_context(node: ast.expr, names: frozenset[str]) -> bool:
+    """Whether it is a context, or a limit of one, whose calls are awaited, too."""
+    makes_one = _is_call_of(node, "branch") or _is_call_of(node, "limit")
+    return makes_one or (isinstance(node, ast.Name) and node.id in names)
+
+
+def _used_as_values(node: ast.AST) -> Sequence[ast.expr]:
+    """Return what a node drops, or asks for its truth or value: it must have been awaited."""
+    match node:
+        case ast.Expr(value=value):
+            return [value]
+        case (
+            ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test)
+        ):
+            return [test]
+        case ast.BoolOp(values=values):
+            return values
+        case ast.UnaryOp(operand=operand):
+            return [operand]
+        case ast.Compare(left=left, comparators=others):
+            return [left, *others]
+    return []
+
+
 def _is_set(node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Name) and node.func.id in {"set", "frozenset"}
     return isinstance(node, ast.Set | ast.SetComp)
 
 
-def _is_iterate(node: ast.expr) -> bool:
+def _is_call_of(node: ast.expr, method: str) -> bool:
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "iterate"
+        and node.func.attr == method
     )
 
 

@@ -24,9 +24,9 @@ def doctor(session: Session, deployment: DeploymentFlags) -> int:
 
     It checks the credentials, this machine's clock, the stack, the drift of its resources, the
     queues, the functions, their versions, the tick rule and the event sources, the last tick, the
-    scheduler's clock, dead jobs and the API. Drift is the difference between a resource and the
-    stack's template: CloudFormation detects it, which takes up to five minutes. Everything else
-    takes half a minute. The command changes nothing.
+    scheduler's clock, dead jobs, shards that DynamoDB throttles and the API. Drift is the
+    difference between a resource and the stack's template: CloudFormation detects it, which takes
+    up to five minutes. Everything else takes half a minute. The command changes nothing.
 
     Each check prints lines that begin with OK, WARNING (it works, but look at it), FAILED, SKIPPED
     (the check could not run, for a reason outside the deployment) or UNKNOWN (the check could not

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hourhand.aws.batches import Bulk
 from hourhand.aws.clients import OLDEST_TEXT, is_too_old
@@ -18,14 +20,17 @@ from hourhand.cli.doctor.findings import Finding, Look, failed, ok, warning
 from hourhand.cli.doctor.queues import STANDSTILL
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.ticks.watermark import MAX_OPEN_BUCKETS, Watermark, watermark_lag
+from hourhand.domain.times import to_ms
 from hourhand.ports.control_store import TickRecord
 from hourhand.ports.job_store import Listing
+from hourhand.services.jobs.puts import THROTTLED_SHARD
 
 TICK = "last tick"
 SKEW = "scheduler's clock"
 BOTOCORE = "scheduler's botocore"
 WATERMARK = "watermark"
 DEAD = "dead jobs"
+SHARDS = "throttled shards"
 
 OLDEST_TICK = timedelta(minutes=3)
 """A tick may be 20 s late or lost; two lost ticks in a row are a failure."""
@@ -40,6 +45,11 @@ LAGGING = timedelta(minutes=15)
 """A bucket closes within about three minutes of its end if clocks and index are in order."""
 
 COUNTED_DEAD = 100
+
+THROTTLED_SINCE = timedelta(hours=1)
+MAX_LOG_PAGES = 5
+"""Calls that search the log of a function."""
+
 _BEGINNING = datetime(2020, 1, 1, tzinfo=UTC)
 """No job is older than Hourhand."""
 
@@ -51,6 +61,7 @@ def ticking_looks(aws: Aws, deployment: Deployment) -> Iterator[Look]:
     yield Look(TICK, partial(_tick, aws, deployment), is_essential=True)
     yield Look(WATERMARK, partial(_watermark, aws, deployment))
     yield Look(DEAD, partial(_dead, aws, deployment))
+    yield Look(SHARDS, partial(_shards, aws, deployment))
 
 
 def _tick(aws: Aws, deployment: Deployment) -> Iterator[Finding]:
@@ -91,6 +102,37 @@ def _dead(aws: Aws, deployment: Deployment) -> Iterator[Finding]:
     )
     newest = page.jobs[0].job_id if page.jobs else None
     yield judge_dead(len(page.jobs), newest, more=page.next is not None)
+
+
+def _shards(aws: Aws, deployment: Deployment) -> Iterator[Finding]:
+    lines: list[Mapping[str, Any]] = []
+    for function in ("api", "worker"):
+        group = f"/aws/lambda/{deployment.function(function)}"
+        asked: dict[str, Any] = {
+            "logGroupName": group,
+            "startTime": to_ms(aws.clock.now() - THROTTLED_SINCE),
+            "filterPattern": f'"{THROTTLED_SHARD}"',
+            "expected": {"ResourceNotFoundException"},
+        }
+        for _ in range(MAX_LOG_PAGES):
+            page = aws.ask("logs", "FilterLogEvents", f"log group {group}", **asked)
+            lines += [json.loads(event["message"]) for event in page.get("events", [])]
+            if "nextToken" not in page:
+                break
+            asked["nextToken"] = page["nextToken"]
+    yield judge_shards(Counter(line.get("shard") for line in lines))
+
+
+def judge_shards(throttled: Counter[int | None]) -> Finding:
+    """Judge which shards DynamoDB throttled, by the lines of the log that name them."""
+    if not throttled:
+        return ok(SHARDS, f"none in the last {THROTTLED_SINCE.total_seconds() / 60:.0f} min")
+    shard, calls = throttled.most_common(1)[0]
+    return warning(
+        SHARDS,
+        f"DynamoDB throttled new jobs in shard {shard} in {calls} calls of the last hour",
+        "If this lasts, add shards: `hourhand shards show`, then `hourhand shards set N`.",
+    )
 
 
 def judge_tick(record: TickRecord | None, now: datetime, timings: Timings) -> Iterator[Finding]:

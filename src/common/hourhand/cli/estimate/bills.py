@@ -51,15 +51,16 @@ def _functions(load: Load) -> Bill:
     seconds = counted.TICKS * counted.WATCHING[load.monitoring].calls * counted.CALL_SECONDS
     seconds += load.jobs * load.delayed * counted.DISPATCH_SECONDS
     seconds += load.jobs * load.scheduled * counted.VISIT_SECONDS
-    runs = load.jobs * load.runs
-    worked = runs * (load.seconds + counted.WORKER_SECONDS)
+    runs = load.jobs * load.all_runs
+    calls_of_worker = runs + load.jobs * load.flow("calls")
+    worked = runs * load.seconds + calls_of_worker * counted.WORKER_SECONDS
     waits = load.delayed + load.scheduled + load.retried  # for the fraction of a second
     worked += load.jobs * waits * counted.WAITED_SECONDS[load.delay_rounding]
     return {
         "API Gateway": {"http api request": calls * math.ceil(body_bytes / REQUEST_BYTES)},
         "Lambda, API": _lambda(calls, api_seconds * counted.FUNCTION_GB),
         "Lambda, scheduler": _lambda(counted.TICKS, seconds * counted.FUNCTION_GB),
-        "Lambda, workers": _lambda(runs, worked * load.memory_mb / 1024),
+        "Lambda, workers": _lambda(calls_of_worker, worked * load.memory_mb / 1024),
     }
 
 
@@ -82,7 +83,7 @@ def _stored(load: Load, bytes_a_job: float) -> Usage:
 
 
 def _kept_gb(load: Load, bytes_a_job: float) -> float:
-    return load.jobs * bytes_a_job / GB * load.retention_days / DAYS_A_MONTH
+    return load.jobs * load.kept_jobs * bytes_a_job / GB * load.retention_days / DAYS_A_MONTH
 
 
 def writes_a_job(load: Load) -> float:
@@ -93,8 +94,8 @@ def writes_a_job(load: Load) -> float:
     units += load.scheduled * counted.OCCURRENCE_WRITES
     units += load.keyed * load.submitted * counted.KEY_WRITES
     units += load.retried * counted.RETRY_WRITES
-    units += load.runs * load.heartbeats * counted.HEARTBEAT_WRITES
-    units += _kb_beside_the_job(load)
+    units += load.all_runs * load.heartbeats * counted.HEARTBEAT_WRITES
+    units += load.flow("writes") + load.kept_jobs * _kb_beside_the_job(load)
     in_s3 = max(load.payload_bytes, load.result_bytes) > ITEM_BYTES
     return units + (counted.OBJECT_WRITES if in_s3 else 0)
 
@@ -102,9 +103,9 @@ def writes_a_job(load: Load) -> float:
 def reads_a_job(load: Load) -> float:
     """Return the read units of one job, on average. Each run reads a payload beside the job."""
     units = load.delayed * counted.DELAYED_READS + load.scheduled * counted.OCCURRENCE_READS
-    units += load.retried * counted.RETRY_READS
+    units += load.retried * counted.RETRY_READS + load.flow("reads")
     beside_kb = _written_kb(load.payload_bytes, INLINE_PAYLOAD_BYTES)
-    return units + load.runs * math.ceil(beside_kb / READ_KB)
+    return units + load.all_runs * math.ceil(beside_kb / READ_KB)
 
 
 def _kb_beside_the_job(load: Load) -> int:
@@ -122,7 +123,8 @@ def _written_kb(size_bytes: float, inline_bytes: int) -> int:
 def requests_a_job(load: Load) -> float:
     """Return the requests to SQS for one job, on average."""
     requests = counted.REQUESTS + load.retried * counted.RETRY_REQUESTS
-    requests += load.runs * load.heartbeats * counted.HEARTBEAT_REQUESTS
+    requests += load.all_runs * load.heartbeats * counted.HEARTBEAT_REQUESTS
+    requests += load.flow("requests")
     requests += load.immediate * _sends(load.jobs_a_call)
     for part in (load.delayed, load.scheduled):
         requests += part * _sends(load.jobs * part / counted.TICKS)
@@ -151,7 +153,7 @@ def _rest(load: Load) -> Bill:
     busy = min(1.0, load.jobs / counted.HOURS) if load.monitoring is MonitoringLevel.FULL else 0.0
     calls = load.jobs * load.submitted / load.jobs_a_call
     log_bytes = counted.TICKS * watching.log_bytes + calls * counted.CALL_LOG_BYTES
-    log_bytes += load.jobs * load.runs * counted.WORKER_LOG_BYTES
+    log_bytes += load.jobs * (load.all_runs + load.flow("calls")) * counted.WORKER_LOG_BYTES
     return {
         "S3": _objects(load, ITEM_BYTES, counted.OBJECT_PUTS, counted.OBJECT_GETS),
         "CloudWatch, monitoring": {

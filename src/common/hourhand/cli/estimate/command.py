@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from hourhand.cli.estimate.counted import FLOWS
 from hourhand.cli.exits import WRONG_USAGE
 from hourhand.cli.quantities import NotAQuantity, Reader, count, share, size_bytes
 from hourhand.cli.reading import read_duration
@@ -27,6 +28,19 @@ def _flag(metavar: str, reader: Reader, text: str) -> Any:
     return typer.Option(metavar=metavar, callback=check, help=text)
 
 
+def _flows(given: list[str] | None) -> dict[str, float]:
+    """Return the amounts by their names. Raises `typer.BadParameter`."""
+    found: dict[str, float] = {}
+    for name, _, amount in (one.partition("=") for one in given or []):
+        if name not in FLOWS:
+            raise typer.BadParameter(f"must begin with one of {', '.join(FLOWS)}, and =")
+        try:
+            found[name] = share(amount) if amount.endswith("%") else count(amount)
+        except NotAQuantity as error:
+            raise typer.BadParameter(f"{name} {error}") from error
+    return found
+
+
 _JOBS = _flag("N", count, "The number of jobs in a month, such as 250000, 10k, 10M or 1.5B.")
 _DELAYED = _flag("N%", share, "The share of jobs due later than five minutes after submission.")
 _SCHEDULED = _flag("N%", share, "The share of jobs that schedules create.")
@@ -38,6 +52,15 @@ _RESULT = _flag("SIZE", size_bytes, "The size of a result as JSON.")
 _DURATION = _flag("TIME", read_duration, "The run time of a handler, such as 100ms, 1.5s or 10m.")
 _MEMORY = _flag("SIZE", size_bytes, "The memory of the worker function, such as 512MB or 2GB.")
 _RETENTION = _flag("TIME", read_duration, "How long a job is kept after its end, such as 7d.")
+_WITH = typer.Option(
+    "--with",
+    envvar="HOURHAND_ESTIMATE_WITH",
+    show_envvar=False,
+    metavar="NAME=AMOUNT",
+    callback=lambda given: _flows(given) and given,
+    help=f"What each job has on average, such as runs=1, steps=10 or slot-waits=20%. Repeatable. "
+    f"Names: {', '.join(FLOWS)}.",
+)
 _BATCH = typer.Option(metavar="N", min=1, max=500, help="The number of jobs in one request.")
 _ECONOMY = typer.Option("--economy", help="Use dispatch=economy: fewer writes for delayed jobs.")
 _ROUNDING = typer.Option(help="The setting delay_rounding: nearest, down or up.")
@@ -64,6 +87,7 @@ def estimate(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     result: Annotated[str, _RESULT] = "100B",
     duration: Annotated[str, _DURATION] = "100ms",
     memory: Annotated[str, _MEMORY] = "1GB",
+    with_: Annotated[list[str] | None, _WITH] = None,
     batch: Annotated[int, _BATCH] = 1,
     economy: Annotated[bool, _ECONOMY] = False,
     delay_rounding: Annotated[DelayRounding, _ROUNDING] = DelayRounding.NEAREST,
@@ -91,6 +115,7 @@ def estimate(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
         result_bytes=size_bytes(result),
         seconds=read_duration(duration),
         memory_mb=size_bytes(memory) / 1024**2,
+        flows=_flows(with_),
         batch=batch,
         economy=economy,
         delay_rounding=delay_rounding.value,

@@ -49,6 +49,44 @@ WATCHING: Mapping[MonitoringLevel, Watching] = {
     MonitoringLevel.NONE: Watching(34, 16.0, 0, 400, alarm_metrics=0, dashboards=0),
 }
 
+
+class Flow(NamedTuple):
+    """What one of something adds: units, requests, calls of the worker that resume, and jobs.
+
+    ``submissions``: calls of the API that create no job.
+    """
+
+    writes: float
+    reads: float
+    requests: float
+    calls: float = 0.0
+    jobs: float = 0.0
+    submissions: float = 0.0
+
+
+FLOWS: Mapping[str, Flow] = {
+    "limits": Flow(1, 3, 0),  # of 1 or 2 jobs at a time: the slot
+    "large-limits": Flow(2, 4, 0),  # the slot, and its release
+    "slot-waits": Flow(3, 10, 4, calls=1),
+    "large-slot-waits": Flow(2, 6, 4, calls=1),
+    "rates": Flow(1, 2.5, 0),
+    "rate-waits": Flow(4, 2, 4, calls=1),
+    "unique-keys": Flow(1, 1, 0),  # the lock of the key
+    "unique-repeats": Flow(0, 3, 0, submissions=1),  # a submission that meets the job
+    "debounces": Flow(1, 2, 0),
+    "debounce-repeats": Flow(1, 4, 0, submissions=1),
+    "runs": Flow(0, 1, 0),  # the query of the journal
+    "steps": Flow(1, 0, 0),
+    "sleeps": Flow(5, 2, 4, calls=1),
+    "signals": Flow(9, 6, 4, calls=1),  # and callbacks
+    "child-calls": Flow(7, 3, 4, calls=1),  # the wait of the run, and its wake-up
+    "children": Flow(7.01, 3, 3.1, jobs=1),  # of a map
+    "members": Flow(7.05, 2.02, 3.1, jobs=1),  # of a batch
+    "single-children": Flow(8, 2, 4, jobs=1),
+    "chunks": Flow(2.2, 1.25, 0.7),  # of a window: each a quarter of it
+}
+"""By the names of ``--with``: counted by ``make bench ONLY=flow-units``."""
+
 # --- given by the code and by AWS's documentation -----------------------------------------------
 
 HEARTBEAT_SECONDS = 15.0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from hourhand.cli.estimate.counted import ENVELOPE_BYTES, HEARTBEAT_SECONDS
+from hourhand.cli.estimate.counted import ENVELOPE_BYTES, FLOWS, HEARTBEAT_SECONDS
 from hourhand.cli.exits import WRONG_USAGE, CommandError
 from hourhand.domain.jobs.job import MAX_CONTENT_BYTES
 from hourhand.settings import MonitoringLevel
@@ -23,7 +24,7 @@ class Load:
     ``retried``: run a second time. ``keyed``: submitted with an idempotency key. ``tenants``: with
     a tenant. ``batch``: jobs in a call of the API. ``economy``: whether dispatch is ``economy``.
     ``delay_rounding`` and ``monitoring``: these settings of the deployment. ``has_ceiling``:
-    whether worker_concurrency is a number.
+    whether worker_concurrency is a number. ``flows``: how many of `counted.FLOWS` a job has.
     """
 
     jobs: float
@@ -42,6 +43,22 @@ class Load:
     monitoring: MonitoringLevel = MonitoringLevel.FULL
     has_ceiling: bool = True
     retention_days: float = 7.0
+    flows: Mapping[str, float] = field(default_factory=dict)
+
+    def flow(self, unit: str) -> float:
+        """Return how much of a unit of `counted.Flow` a job takes for its flows, on average."""
+        amounts = self.flows.items()
+        return float(sum(amount * getattr(FLOWS[name], unit) for name, amount in amounts))
+
+    @property
+    def all_runs(self) -> float:
+        """How often the handlers of a job and of its children run, on average."""
+        return self.runs + self.flow("jobs")
+
+    @property
+    def kept_jobs(self) -> float:
+        """The job and its children."""
+        return 1 + self.flow("jobs")
 
     @property
     def immediate(self) -> float:
@@ -50,8 +67,8 @@ class Load:
 
     @property
     def submitted(self) -> float:
-        """The share of the jobs that are submitted to the API."""
-        return 1 - self.scheduled
+        """How often a job is submitted to the API, on average."""
+        return 1 - self.scheduled + self.flow("submissions")
 
     @property
     def runs(self) -> float:

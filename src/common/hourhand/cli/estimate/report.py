@@ -25,7 +25,7 @@ NOTES = (
     "Units and requests are counted on an emulator. Run times of Hourhand's functions and sizes of "
     "logs are assumptions (docs/how-to/deploy.md). They have not been compared with a bill of AWS.",
     "Tax, data transfer and reads of jobs through the API are left out. Hourhand's bill includes "
-    "an HTTP API, metrics, alarms and a dashboard; the alternatives have none.",
+    "an HTTP API, metrics, alarms and a dashboard, and what --with adds; the alternatives do not.",
 )
 
 
@@ -79,6 +79,7 @@ def _load_text(load: Load) -> str:
     }
     parts = [f"{load.jobs:,.0f} jobs"]
     parts += [f"{100 * share:.4g}% {word}" for word, share in shares.items() if share]
+    parts += [f"{amount:g} {name} each" for name, amount in load.flows.items()]
     parts.append(f"payload {load.payload_bytes:,.0f} bytes")
     parts.append(f"{load.seconds:g} s at {load.memory_mb:g} MB each")
     return ", ".join([*parts, f"{load.batch} in a call"] if load.batch > 1 else parts)

@@ -31,8 +31,7 @@ COLUMNS = (
 
 def show_submitted(session: Session, graph: Graph) -> None:
     """Print one line about a graph that was submitted, or all of it as JSON."""
-    if session.is_json:
-        session.print_json(graph.raw)
+    if session.gives_json(graph):
         return
     nodes = "1 node" if len(graph.nodes) == 1 else f"{len(graph.nodes):,} nodes"
     head = Text.assemble(cell(graph.id), "  submitted: ", status_text(graph.status))
@@ -41,8 +40,7 @@ def show_submitted(session: Session, graph: Graph) -> None:
 
 def show(session: Session, graph: Graph) -> None:
     """Print a graph with its nodes, each behind those before it."""
-    if session.is_json:
-        session.print_json(graph.raw)
+    if session.gives_json(graph):
         return
     session.print(facts(_facts(session, graph)), "")
     order = topological_order({name: node.after for name, node in graph.nodes.items()})
@@ -52,8 +50,7 @@ def show(session: Session, graph: Graph) -> None:
 
 def show_rerun(session: Session, graph_id: str, rerun: GraphRerun) -> None:
     """Print which nodes run again, and the state of the graph if it was changed."""
-    if session.is_json:
-        session.print_json(rerun.raw)
+    if session.gives_json(rerun):
         return
     verb = "would run again" if rerun.graph is None else "runs again"
     for name in rerun.reset:

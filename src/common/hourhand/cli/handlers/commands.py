@@ -65,10 +65,7 @@ def show_handler(session: Session, name: HandlerName, web: WebOption = False) ->
     With --json, the output has the whole JSON Schema of the payload, in payload_schema.
     """
     handler = session.client.handler(name)
-    if web:
-        from hourhand.cli.console import open_page
-
-        open_page(session, "handlers", handler.name)
+    if session.opens_page(web, "handlers", handler.name):
         return
     from hourhand.cli.handlers.showing import show
 

@@ -65,8 +65,7 @@ def list_found(session: Session) -> None:
 
 def show(session: Session, handler: Handler) -> None:
     """Print one handler."""
-    if session.is_json:
-        session.print_json(handler.raw)
+    if session.gives_json(handler):
         return
     session.print(facts(_facts(handler, session.times)))
     schema = handler.payload_schema
@@ -82,8 +81,7 @@ def show(session: Session, handler: Handler) -> None:
 
 def show_state(session: Session, handler: Handler) -> None:
     """Print one line about a handler that was paused or resumed, or all of it as JSON."""
-    if session.is_json:
-        session.print_json(handler.raw)
+    if session.gives_json(handler):
         return
     state = (
         "not paused"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -31,6 +31,7 @@ from hourhand.cli.options import (
     JobId,
     JobIdOrNone,
     LimitOption,
+    OrderOption,
     WatchOption,
     WebOption,
     argument,
@@ -261,10 +262,7 @@ def show_job(
     if tenant is not None and key is None:
         raise typer.BadParameter("needs --key", param_hint="--tenant")
     job = session.client.get(id, key=key, tenant=tenant)
-    if web:
-        from hourhand.cli.console import open_page
-
-        open_page(session, "jobs", job.id)
+    if session.opens_page(web, "jobs", job.id):
         return
     from hourhand.cli.jobs.showing import show
 
@@ -329,9 +327,7 @@ def show_logs(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Print new lines until the job has ended.")
     ] = False,
-    order: Annotated[
-        Literal["oldest", "newest"], typer.Option(help="Which lines come first: oldest or newest.")
-    ] = "oldest",
+    order: OrderOption = "oldest",
     limit: Annotated[
         int, typer.Option("--limit", "-n", metavar="N", min=1, help="Maximum number of lines.")
     ] = DEFAULT_LOG_LINES,

@@ -51,6 +51,7 @@ BATCH_SECONDS = 300.0
 MAX_AGE = timedelta(hours=24)
 """The API remembers an ID for at least this long."""
 
+UNAVAILABLE = "unavailable"
 SHOWN_FAILURES = 10
 RECORD_SECONDS = 1.0
 """How often the record is written. Lines that are sent again are the same jobs."""
@@ -238,15 +239,16 @@ class _Sending:
 
     def _leave_open(self, line: FileLine, error: Exception) -> None:
         self.may_have_happened |= getattr(error, "may_have_happened", False)
-        if self.code == DONE:
-            self.session.remark(f"line {line.number}: {one_line(error)}", "red")
+        is_of_line = getattr(error, "code", None) == UNAVAILABLE
+        if self.code == DONE or (is_of_line and self.open < SHOWN_FAILURES):
+            self.session.remark(f"line {line.number}: {_reason(error)}", "red")
         self.open += 1
         if self.record is None:
             self._keep(line, error)
 
     def _keep(self, line: FileLine, error: Exception) -> None:
         job = None if isinstance(error, LineProblem) else self._job(line)
-        self.failures.add(line, one_line(error), job)
+        self.failures.add(line, _reason(error), job)
 
     def _show_progress(self, line: FileLine) -> None:
         self.meter.show(self.accepted + self.refused, self.refused, line.end)
@@ -274,6 +276,17 @@ class _Sending:
                 rest += f" {self.open:,} of them may not be submitted: submit {kept} to be sure."
         self.session.remark(f"The submission is incomplete. {rest}", "")
         return self.code
+
+
+def _reason(error: Exception) -> str:
+    """Return the error on one line; if it may be temporary, whether the job is stored."""
+    from hourhand.client import ClientError
+
+    if not isinstance(error, ClientError) or error.code != UNAVAILABLE or not error.submission:
+        return one_line(error)
+    stored = {True: "yes", False: "no", None: "unknown"}[error.stored]
+    name = error.submission.id or error.submission.idempotency_key
+    return f"{one_line(error)} (stored: {stored}; safe to repeat as {name})"
 
 
 def _is_refusal(submitted: Submitted) -> bool:

@@ -154,8 +154,7 @@ def _now(job: Job, times: Times) -> RenderableType:
 
 
 def _print_end(session: Session, job: Job) -> None:
-    if session.is_json:
-        session.print_json(job.raw)
+    if session.gives_json(job):
         return
     tries = "1 attempt" if job.attempt == 1 else f"{job.attempt} attempts"
     late = "" if job.lateness_ms is None else f", started {duration(job.lateness_ms / 1000)} late"

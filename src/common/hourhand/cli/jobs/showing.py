@@ -45,8 +45,7 @@ PROBLEM_STYLES = {"FAILED": "red", "TIMED_OUT": "red", "LOST": "red", "SUCCEEDED
 
 def show(session: Session, job: Job) -> None:
     """Print one job."""
-    if session.is_json:
-        session.print_json(job.raw)
+    if session.gives_json(job):
         return
     link = trace_link(session, job)
     known = {"trace in X-Ray": link} if link is not None else {}
@@ -66,8 +65,7 @@ def show(session: Session, job: Job) -> None:
 
 def show_changed(session: Session, job: Job, did: str) -> None:
     """Print one line about a job that changed, or the whole job as JSON."""
-    if session.is_json:
-        session.print_json(job.raw)
+    if session.gives_json(job):
         return
     asked = ", asked to stop" if job.cancel_requested_at and not job.is_final else ""
     due = "" if job.is_final else f", due {session.times.full(job.due_at or job.run_at)}"
@@ -176,6 +174,8 @@ def _place(waits: WaitsFor | None) -> str:
     if waits is None:
         return ""
     most = f" ({waits.max_running} at once)" if waits.max_running is not None else ""
+    if waits.blocked_by is not None:
+        most += f", blocked by its ancestor {waits.blocked_by}"
     return f"{most}, position {waits.position}" if waits.position else most
 
 

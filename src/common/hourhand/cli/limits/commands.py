@@ -205,7 +205,6 @@ def free(session: Session, name: LimitName, job_id: JobId) -> None:
     """
     session.agree()
     limit = session.client.limits.free(name, job_id)
-    if session.is_json:
-        session.print_json(limit.raw)
+    if session.gives_json(limit):
         return
     session.print(cell(f"{limit.name}  freed the slot of {job_id}"))

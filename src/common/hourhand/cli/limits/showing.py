@@ -40,8 +40,7 @@ def list_found(session: Session, limit: int | None) -> None:
 
 def show(session: Session, limit: Limit) -> None:
     """Print one limit with the jobs that are known of it."""
-    if session.is_json:
-        session.print_json(limit.raw)
+    if session.gives_json(limit):
         return
     session.print(facts(_facts(session, limit)))
     rows = [
@@ -61,8 +60,7 @@ def show(session: Session, limit: Limit) -> None:
 
 def show_changed(session: Session, limit: ChangedLimit) -> None:
     """Print one line about a limit whose numbers were changed, or all of it as JSON."""
-    if session.is_json:
-        session.print_json(limit.raw)
+    if session.gives_json(limit):
         return
     jobs = "1 waiting job" if limit.granted == 1 else f"{limit.granted:,} waiting jobs"
     granted = f"; {jobs} may start" if limit.granted else ""
@@ -121,7 +119,8 @@ def _job_rows(
 ) -> Iterator[tuple[str, ...]]:
     for job in jobs or ():
         since = NOTHING if job.since is None else session.times.absolute(job.since)
-        yield job.job_id, state, since
+        by = "" if job.blocked_by is None else f" for its ancestor {job.blocked_by}"
+        yield job.job_id, f"{state}{by}", since
 
 
 def _table(session: Session, limits: Sequence[LimitSummary]) -> RenderableType:

@@ -11,7 +11,7 @@ from hourhand.answers.runs import Accepted, RedrivePlan, Step
 from hourhand.cli.completing import job_ids
 from hourhand.cli.exits import REFUSED
 from hourhand.cli.helping import Noun
-from hourhand.cli.options import DEFAULT_LIMIT, AllOption, LimitOption
+from hourhand.cli.options import DEFAULT_LIMIT, AllOption, LimitOption, OrderOption
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 
@@ -33,13 +33,14 @@ RunId = Annotated[
 def list_steps(
     session: Session,
     id: RunId,  # noqa: A002 (the argument's name)
+    order: OrderOption = "oldest",
     limit: LimitOption = DEFAULT_LIMIT,
     all: AllOption = False,  # noqa: A002 (the flag's name)
 ) -> None:
-    """List the steps and waits of a run, in the order in which they were recorded."""
+    """List the steps and waits of a run, ordered by when they were recorded."""
     from hourhand.cli.runs.showing import list_found
 
-    list_found(session, id, None if all else limit)
+    list_found(session, id, order, None if all else limit)
 
 
 @runs.command("signal")
@@ -74,8 +75,7 @@ def send_signal(
     from hourhand.cli.runs.showing import payload_of
 
     accepted = session.client.runs.signal(run, name, payload_of(payload), id=id)
-    if session.is_json:
-        session.print_json(accepted.raw)
+    if session.gives_json(accepted):
         return
     session.remark(f"The run {run} got the signal {name}.")
 
@@ -117,6 +117,14 @@ def redrive_run(
             "--fresh", help="Run everything again, with an empty journal and new step keys."
         ),
     ] = False,
+    new_keys: Annotated[
+        bool,
+        typer.Option(
+            "--new-keys",
+            help="Give the steps that run again new keys, so that they have their effect again. "
+            "Default: they keep their keys, and a receiver that knows a key has no second effect.",
+        ),
+    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Print which calls would run again, and change nothing."),
@@ -126,15 +134,17 @@ def redrive_run(
 
     With --from it works on any run that ended, also on one that succeeded.
     """
-    if dry_run and not paths:
-        raise typer.BadParameter("needs --from", param_hint="--dry-run")
+    for flag, is_given in (("--dry-run", dry_run), ("--new-keys", new_keys)):
+        if is_given and not paths:
+            raise typer.BadParameter("needs --from", param_hint=flag)
     if fresh and paths:
         raise typer.BadParameter("cannot be given together with --from", param_hint="--fresh")
     from hourhand.cli.jobs.showing import show_changed
     from hourhand.cli.runs.showing import show_plan
 
     if dry_run:
-        show_plan(session, session.client.runs.plan_redrive(id, paths or ()))
+        plan = session.client.runs.plan_redrive(id, paths or (), new_keys=new_keys)
+        show_plan(session, plan)
         return
-    changed = session.client.runs.redrive(id, paths=paths or None, fresh=fresh)
+    changed = session.client.runs.redrive(id, paths=paths or None, fresh=fresh, new_keys=new_keys)
     show_changed(session, changed, "redriven")

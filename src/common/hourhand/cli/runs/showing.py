@@ -32,16 +32,22 @@ COLUMNS = (
 MAX_RESULT_CHARACTERS = 60
 
 
-def list_found(session: Session, run_id: str, limit: int | None) -> None:
+def list_found(session: Session, run_id: str, order: str, limit: int | None) -> None:
     """Print the steps of a run as they arrive."""
-    found = session.client.runs.steps(run_id, limit=None if limit is None else limit + 1)
-    session.print_list(found, limit, partial(_table, session), none="The run has no steps yet.")
+    most = None if limit is None else limit + 1
+    found = session.client.runs.steps(run_id, order=order, limit=most)
+    session.print_list(
+        found,
+        limit,
+        partial(_table, session),
+        none="The run has no steps yet.",
+        first="first" if order == "oldest" else "newest",
+    )
 
 
 def show_plan(session: Session, plan: RedrivePlan) -> None:
     """Print which calls a redrive would run again."""
-    if session.is_json:
-        session.print_json(plan.raw)
+    if session.gives_json(plan):
         return
     for path in plan.reset:
         session.print(cell(f"runs again  {path}"))
@@ -49,6 +55,8 @@ def show_plan(session: Session, plan: RedrivePlan) -> None:
         session.print(cell(f"not reset   {path}", "dim"))
     if plan.kept:
         session.print(cell(kept_words("call"), "dim"))
+    keys = "get new keys: their effects happen again" if plan.new_keys else "keep their keys"
+    session.print(cell(f"Steps that run again {keys}.", "dim"))
 
 
 def payload_of(text: str | None) -> Any:

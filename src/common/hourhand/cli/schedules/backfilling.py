@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -13,7 +14,9 @@ from hourhand.cli.output.tables import Column
 from hourhand.cli.session import Session
 
 if TYPE_CHECKING:
-    from hourhand.client import BackfillReport
+    from rich.console import RenderableType
+
+    from hourhand.client import Backfill, BackfillReport
 
 SHOWN = 10
 
@@ -38,14 +41,61 @@ def backfill(
     _show(session, schedule_id, schedules.backfill(schedule_id, *span, **how))
 
 
+COLUMNS = (
+    Column("N"),
+    Column("STATUS"),
+    Column("FROM"),
+    Column("TO"),
+    Column("DONE"),
+    Column("FAILED"),
+    Column("SKIPPED", rank=2),
+    Column("NOTE", rank=1, is_flexible=True),
+)
+
+
+def list_backfills(session: Session, schedule_id: str, limit: int | None) -> None:
+    """Print the backfills of a schedule, newest first."""
+    found = session.client.schedules.backfills(
+        schedule_id, limit=None if limit is None else limit + 1
+    )
+    table = partial(_table, session)
+    session.print_list(found, limit, table, none="There is no backfill.", first="newest")
+
+
+def change(
+    session: Session, verb: str, schedule_id: str, n: int, note: str | None, *, is_sure: bool
+) -> None:
+    """Pause, resume or cancel a backfill, and print it."""
+    if verb == "cancel":
+        session.confirm(f"Cancel backfill {n} of {schedule_id}?", is_sure=is_sure)
+    session.agree()
+    act = getattr(session.client.schedules, f"{verb}_backfill")
+    session.print(*session.page([act(schedule_id, n, note=note)], partial(_table, session)))
+
+
+def _table(session: Session, backfills: Sequence[Backfill]) -> RenderableType:
+    at = session.times.absolute
+    rows = [
+        (
+            str(one.n),
+            one.status,
+            *(at(one.start), at(one.end)),
+            f"{one.done:,} of {one.total:,}",
+            *(f"{one.failed:,}", f"{one.skipped:,}"),
+            one.note or "",
+        )
+        for one in backfills
+    ]
+    return session.table(COLUMNS, rows, without_empty=True)
+
+
 def _show(session: Session, schedule_id: str, report: BackfillReport) -> None:
-    if session.is_json:
-        session.print_json(report.raw)
+    if session.gives_json(report):
         return
     if not report.total:
         session.remark("There is nothing to run in this period.")
         return
-    name = "" if report.backfill is None else f" as {report.backfill.id}"
+    name = "" if report.backfill is None else f" as backfill {report.backfill.n}"
     did = "would run" if report.backfill is None else "runs"
     counted = f"  {did} {report.total:,} scheduled times{name}, {_span(session, report)}"
     session.print(Text.assemble(cell(schedule_id), cell(counted)))

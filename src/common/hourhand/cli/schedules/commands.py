@@ -10,7 +10,7 @@ import typer
 
 from hourhand.answers.graphs import GridRun
 from hourhand.answers.jobs import Job
-from hourhand.answers.schedules import BackfillReport, Occurrence, Preview, Schedule
+from hourhand.answers.schedules import Backfill, BackfillReport, Occurrence, Preview, Schedule
 from hourhand.cli.completing import schedule_ids
 from hourhand.cli.exits import DONE, FAILED, REFUSED, WRONG_USAGE
 from hourhand.cli.helping import Noun
@@ -29,14 +29,16 @@ from hourhand.cli.options import (
     argument,
     listed,
 )
-from hourhand.cli.reading import read_time
+from hourhand.cli.reading import read_json, read_time
 from hourhand.cli.schedules.definition import Definition, read_object
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 from hourhand.domain.groups.overlap import OverlapPolicy
+from hourhand.domain.jobs.job import Priority
 from hourhand.domain.schedules.schedule import BackfillOrder, Reprocess
 
 NOT_CONFIRMED = {FAILED: "you did not confirm"}
+BACKFILL_VERBS = ("pause", "resume", "cancel")
 FILES_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 schedules = Noun(
@@ -204,10 +206,7 @@ def show_schedule(
     The output of --json can be put again.
     """
     schedule = session.client.schedules.get(id)
-    if web:
-        from hourhand.cli.console import open_page
-
-        open_page(session, "schedules", schedule.id)
+    if session.opens_page(web, "schedules", schedule.id):
         return
     from hourhand.cli.schedules.showing import show
 
@@ -299,13 +298,28 @@ def resume(session: Session, ids: ScheduleIds, note: NoteOption = None) -> int:
 def trigger(
     session: Session,
     id: ScheduleId,  # noqa: A002 (the argument's name)
+    payload: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help="Payload of this job instead of the schedule's."),
+    ] = None,
+    priority: Annotated[
+        Priority | None,
+        typer.Option(help="Priority of this job: high, medium or low. Default: the schedule's."),
+    ] = None,
+    idempotency_key: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="A repeat with the same key shows the same job."),
+    ] = None,
     note: NoteOption = None,
     watch: FollowOption = False,
 ) -> int:
     """Run a schedule's job once, now, even if the schedule is paused."""
     from hourhand.cli.jobs.following import show_new
 
-    job = session.client.schedules.trigger(id, note=note)
+    how = given({"note": note, "priority": priority, "idempotency_key": idempotency_key})
+    if payload is not None:
+        how["payload"] = read_json(payload, "--payload")
+    job = session.client.schedules.trigger(id, **how)
     return show_new(session, job, "created", is_followed=watch)
 
 
@@ -313,13 +327,21 @@ def trigger(
 @verb(
     example="hourhand schedules backfill nightly --from 2027-01-01 --to 2027-01-31 --dry-run",
     codes=NOT_CONFIRMED,
-    prints=(BackfillReport,),
+    prints=(BackfillReport, Backfill),
 )
 def backfill(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     session: Session,
-    id: ScheduleId,  # noqa: A002 (the argument's name)
+    what: Annotated[
+        list[str],
+        argument(
+            "[pause|resume|cancel] ID [N]",
+            "ID of the schedule. To change a backfill of it: what to do, the ID, and the number "
+            "of the backfill.",
+            schedule_ids,
+        ),
+    ],
     start: Annotated[
-        datetime,
+        datetime | None,
         typer.Option(
             "--from",
             envvar="HOURHAND_SCHEDULES_BACKFILL_FROM",
@@ -328,9 +350,9 @@ def backfill(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
             metavar="TIME",
             help="Start of the period, inclusive.",
         ),
-    ],
+    ] = None,
     end: Annotated[
-        datetime,
+        datetime | None,
         typer.Option(
             "--to",
             envvar="HOURHAND_SCHEDULES_BACKFILL_TO",
@@ -339,7 +361,7 @@ def backfill(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
             metavar="TIME",
             help="End of the period, inclusive.",
         ),
-    ],
+    ] = None,
     overlap: Annotated[
         OverlapPolicy | None,
         typer.Option(
@@ -362,12 +384,24 @@ def backfill(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would run.")] = False,
     yes: YesOption = False,
 ) -> None:
-    """Run a schedule for a period of the past.
+    """Run a schedule for a period of the past; or pause, resume or cancel such a backfill.
 
     The command shows how many scheduled times it would run, and asks. Without --reprocess it runs
-    only the times that have no job.
+    only the times that have no job. [bold]schedules backfill cancel ID N[/] ends a backfill and its
+    waiting jobs; [bold]pause[/] and [bold]resume[/] are used alike. Running jobs continue.
+    [bold]schedules backfills ID[/] shows the numbers.
     """
     from hourhand.cli.schedules.backfilling import backfill as run
+    from hourhand.cli.schedules.backfilling import change
+
+    first, *rest = what
+    if first in BACKFILL_VERBS and len(rest) == 2 and rest[1].isdecimal():  # noqa: PLR2004 (ID, N)
+        change(session, first, rest[0], int(rest[1]), note, is_sure=yes)
+        return
+    if rest:
+        raise typer.BadParameter("must be ID, or pause, resume or cancel, ID and N")
+    if start is None or end is None:
+        raise typer.BadParameter("Give both --from and --to.")
 
     how = {
         "overlap": overlap,
@@ -376,7 +410,21 @@ def backfill(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
         "reprocess": reprocess,
         "note": note,
     }
-    run(session, id, (start, end), given(how), is_dry=dry_run, is_sure=yes)
+    run(session, first, (start, end), given(how), is_dry=dry_run, is_sure=yes)
+
+
+@schedules.command("backfills")
+@verb(example="hourhand schedules backfills nightly", prints=(Backfill,))
+def list_backfills(
+    session: Session,
+    id: ScheduleId,  # noqa: A002 (the argument's name)
+    limit: LimitOption = DEFAULT_LIMIT,
+    all: AllOption = False,  # noqa: A002 (the flag's name)
+) -> None:
+    """List a schedule's backfills, newest first, with their numbers and progress."""
+    from hourhand.cli.schedules.backfilling import list_backfills as list_found
+
+    list_found(session, id, None if all else limit)
 
 
 @schedules.command("preview")

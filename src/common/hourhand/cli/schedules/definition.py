@@ -13,7 +13,14 @@ import typer
 from hourhand.cli.completing import handler_names
 from hourhand.cli.jobs.flags import PAYLOAD_HELP, WHAT, WHEN, Policies, given
 from hourhand.cli.options import SEVERAL, listed
-from hourhand.cli.reading import Seconds, read_duration, read_json, read_time, read_whole_duration
+from hourhand.cli.reading import (
+    Seconds,
+    read_anchor,
+    read_duration,
+    read_json,
+    read_time,
+    read_whole_duration,
+)
 from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.schedules.recurrence import DstFold, DstGap
 from hourhand.domain.schedules.schedule import MisfirePolicy
@@ -30,7 +37,7 @@ NOT_PUT = frozenset(
         "paused_at",
         "next_at",
         "broken_reason",
-        "last_occurrence",
+        *("behind_seconds", "on_resume", "last_occurrence"),
         "occurrences_made",
         "backfills",
         "recent",
@@ -96,17 +103,27 @@ class Definition:
         ),
     ] = None
     anchor: Annotated[
-        datetime | None,
+        str | None,
         typer.Option(
-            parser=read_time,
+            parser=read_anchor,
             metavar="TIME",
-            help="Time from which rate(...) counts.",
+            help="Time from which rate(...) and every(...) count. Without an offset, it is in "
+            "--timezone.",
             rich_help_panel=WHEN,
         ),
     ] = None
     max_occurrences: Annotated[
         int | None,
         typer.Option(metavar="N", help="Maximum number of runs.", rich_help_panel=WHEN),
+    ] = None
+    expires_after: Annotated[
+        int | None,
+        typer.Option(
+            parser=read_whole_duration,
+            metavar="DURATION",
+            help="Cancel a run that has not started this long after its scheduled time.",
+            rich_help_panel=WHEN,
+        ),
     ] = None
     jitter: Annotated[
         Seconds | None,
@@ -246,6 +263,7 @@ class Definition:
                 "expression": texts[0] if len(texts) == 1 else texts or None,
                 "exclude": list(map(read_exclusion, self.exclude or ())) or None,
                 "jitter_seconds": self.jitter,
+                "expires_after_seconds": self.expires_after,
                 "misfire": misfire or None,
                 "keep": keep or None,
             }

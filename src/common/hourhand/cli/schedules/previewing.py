@@ -56,8 +56,7 @@ def preview(
 ) -> None:
     """Print the next times of a schedule with these fields, or the days of a month."""
     answer = session.client.schedules.preview(fields, count=count, after=after, month=month)
-    if session.is_json:
-        session.print_json(answer.raw)
+    if session.gives_json(answer):
         return
     if month is not None:
         session.print_table(DAY_COLUMNS, (_day_row(day) for day in answer.days))

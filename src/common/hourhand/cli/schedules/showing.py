@@ -24,6 +24,7 @@ from hourhand.domain.schedules.schedule import CODE, SkipReason
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from hourhand.answers.schedules import ScheduleResumption
     from hourhand.client import Backfill, Occurrence, Schedule
 
 REASON_STYLE = "magenta"
@@ -46,8 +47,7 @@ OCCURRENCE_COLUMNS = (
 
 def show(session: Session, schedule: Schedule, past: int) -> None:
     """Print one schedule with its next runs and its last ``past`` runs."""
-    if session.is_json:
-        session.print_json(schedule.raw)
+    if session.gives_json(schedule):
         return
     times = session.times_in(schedule.timezone)
     session.print(facts(_facts(schedule, times)))
@@ -95,8 +95,7 @@ def show_put(session: Session, schedule: Schedule, fields: Mapping[str, Any]) ->
 
 def show_state(session: Session, schedule: Schedule, and_jobs: str = "") -> None:
     """Print one line with a schedule's state ``and_jobs``, or the whole schedule as JSON."""
-    if session.is_json:
-        session.print_json(schedule.raw)
+    if session.gives_json(schedule):
         return
     times = session.times_in(schedule.timezone)
     next_run = f", next {times.full(schedule.next_at)}" if schedule.next_at else ""
@@ -127,6 +126,10 @@ def show_resume(session: Session, schedule: Schedule) -> None:
 def _facts(schedule: Schedule, times: Times) -> Iterator[tuple[str, Text | str]]:
     yield "id", schedule.id
     yield "status", _state(schedule, times)
+    if schedule.on_resume is not None:
+        yield "on resume", _on_resume(schedule.on_resume, times)
+    if schedule.behind_seconds is not None:
+        yield "behind", duration(schedule.behind_seconds)
     if schedule.broken_reason:
         yield "broken", schedule.broken_reason
     yield "expression", expression_text(schedule.expression)
@@ -158,6 +161,12 @@ def _state(schedule: Schedule, times: Times) -> Text:
     return Text.assemble(status_text(schedule.status), since)
 
 
+def _on_resume(resumption: ScheduleResumption, times: Times) -> str:
+    least = "at least " if resumption.is_least else ""
+    span = f", from {times.full(resumption.first)}" if resumption.first else ""
+    return f"{least}{counted(resumption.runs, 'run')}{span}; {resumption.skipped:,} skipped"
+
+
 def _bounds(schedule: Schedule, times: Times) -> Iterator[tuple[str, str]]:
     bounds: Sequence[tuple[str, datetime | None]] = (
         ("starts", schedule.start_at),
@@ -167,6 +176,8 @@ def _bounds(schedule: Schedule, times: Times) -> Iterator[tuple[str, str]]:
     yield from ((name, times.full(instant)) for name, instant in bounds if instant is not None)
     if schedule.max_occurrences is not None:
         yield "at most", f"{schedule.max_occurrences:,} runs"
+    if schedule.expires_after_seconds is not None:
+        yield "starts within", duration(schedule.expires_after_seconds)
     if schedule.jitter_seconds:
         yield "jitter", f"up to {duration(schedule.jitter_seconds)}"
 
@@ -200,7 +211,7 @@ def _of_its_jobs(schedule: Schedule) -> Iterator[tuple[str, str]]:
 def _backfill_text(backfill: Backfill, times: Times) -> str:
     span = f"{times.absolute(backfill.start)} to {times.absolute(backfill.end)}"
     counts = f"{backfill.done:,} of {backfill.total:,} done, {backfill.skipped:,} skipped"
-    return f"{backfill.id}: {span}, {counts}"
+    return f"{backfill.n}: {backfill.status}, {span}, {counts}, {backfill.failed:,} failed"
 
 
 def exclusion_text(exclusion: Any) -> str:

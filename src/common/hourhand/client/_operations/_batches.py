@@ -134,7 +134,11 @@ def _results_of(answer: Answer, sent: int) -> list[Job | ClientError]:
 def _result(told: Any) -> Job | ClientError:
     job, problem = (told.get("job"), told.get("error")) if isinstance(told, dict) else (None, None)
     if isinstance(problem, dict) and isinstance(problem.get("status"), int):
-        return problem_failure(problem, problem["status"])
+        failure = problem_failure(problem, problem["status"])
+        if "stored" in told:
+            failure.stored = told["stored"]
+            failure.may_have_happened = failure.stored is not False
+        return failure
     try:
         return read(Job, job, "job")
     except UnexpectedAnswer as error:

@@ -10,6 +10,7 @@ from hourhand.answers.runs import Accepted, JournalPage, JournalRecord, RedriveP
 from hourhand.client._errors import UnexpectedAnswer
 from hourhand.client._json import encoded
 from hourhand.client._operations._asking import ask_for, named, pages, target
+from hourhand.client._operations._job_logs import OLDEST
 from hourhand.client._steps import Operation, Request, Session, Stream
 
 JOURNAL_PAGE = 200
@@ -17,14 +18,20 @@ MAX_JOURNAL_PAGES = 1_000
 
 
 def steps(
-    session: Session, job_id: str, *, page_size: int = 100, limit: int | None = None
+    session: Session,
+    job_id: str,
+    *,
+    order: str = OLDEST,
+    page_size: int = 100,
+    limit: int | None = None,
 ) -> Stream[Step]:
-    """Iterate over the recorded calls of a run, in the order in which they were recorded.
+    """Iterate over the recorded calls of a run: the ``oldest`` first, or the ``newest``.
 
     Raises `NotFound`, and `Conflict` (``not_durable``) for a job that is no durable run.
     """
     listing = ("jobs", named("id", job_id), "steps")
-    yield from pages(session, Step, listing, "steps", page_size=page_size, limit=limit)
+    query = {"order": order}
+    yield from pages(session, Step, listing, "steps", page_size=page_size, limit=limit, query=query)
 
 
 def signal(
@@ -65,26 +72,35 @@ def journal(session: Session, job_id: str) -> Operation[dict[str, Any]]:
 
 
 def redrive(
-    session: Session, job_id: str, *, paths: Sequence[str] | None = None, fresh: bool = False
+    session: Session,
+    job_id: str,
+    *,
+    paths: Sequence[str] | None = None,
+    fresh: bool = False,
+    new_keys: bool = False,
 ) -> Operation[Job]:
     """Run a run again: what failed; or the calls at ``paths`` too, also of a run that succeeded.
 
-    With a path, all below a branch or a map of that name runs again. ``fresh``: the whole run in a
-    new segment, with an empty journal. Raises `NotFound`, `Invalid`, and `Conflict`
-    (``compensated``: its steps were reversed, so only ``fresh`` is possible).
+    With a path, all below a branch or a map of that name runs again. Its steps keep their
+    idempotency keys; ``new_keys`` gives them other ones, so that they have their effect again.
+    ``fresh``: the whole run in a new segment, with an empty journal and new keys. Raises
+    `NotFound`, `Invalid`, and `Conflict` (``compensated``: its steps were reversed, so only
+    ``fresh`` is possible).
     """
     fields: dict[str, Any] = {} if paths is None else {"from": list(paths)}
-    if fresh:
-        fields["fresh"] = True
+    fields |= {"fresh": True} if fresh else {}
+    fields |= {"new_keys": True} if new_keys else {}
     return (yield from ask_for(Job, session, _redrive(job_id, fields)))
 
 
-def plan_redrive(session: Session, job_id: str, paths: Sequence[str]) -> Operation[RedrivePlan]:
+def plan_redrive(
+    session: Session, job_id: str, paths: Sequence[str], *, new_keys: bool = False
+) -> Operation[RedrivePlan]:
     """Return which calls a redrive from ``paths`` would run again; it changes nothing.
 
     Raises as `redrive`.
     """
-    fields = {"from": list(paths), "dry_run": True}
+    fields = {"from": list(paths), "dry_run": True, **({"new_keys": True} if new_keys else {})}
     return (yield from ask_for(RedrivePlan, session, _redrive(job_id, fields)))
 
 

@@ -27,6 +27,7 @@ class ScheduleFields(TypedDict, total=False):
     end_at: datetime | str
     jitter_seconds: float
     misfire: MisfireChoice | Mapping[str, Any]
+    expires_after_seconds: int
     overlap: OverlapChoice
     max_running: int
     buffer_limit: int

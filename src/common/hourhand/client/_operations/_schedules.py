@@ -8,7 +8,14 @@ from typing import Any, TypedDict, Unpack
 
 from hourhand.answers.graphs import ScheduleGrid
 from hourhand.answers.jobs import Job
-from hourhand.answers.schedules import BackfillReport, Fire, Occurrence, Preview, Schedule
+from hourhand.answers.schedules import (
+    Backfill,
+    BackfillReport,
+    Fire,
+    Occurrence,
+    Preview,
+    Schedule,
+)
 from hourhand.client._json import encoded, read, time_text
 from hourhand.client._operations._asking import (
     ask,
@@ -23,10 +30,14 @@ from hourhand.client._operations._deleting import delete as delete_at
 from hourhand.client._operations._schedule_fields import ScheduleFields, encoded_schedule, merged
 from hourhand.client._steps import Operation, Request, Session, Stream
 from hourhand.domain.groups.overlap import OverlapChoice
+from hourhand.domain.jobs.job import PriorityChoice
 from hourhand.domain.schedules.schedule import OrderChoice, ReprocessChoice
 
 MAX_RECENT = 20
 """Newest runs of a schedule in a listing, as the API allows."""
+
+MAX_BACKFILL = 999_999
+"""The number of a backfill has at most six digits."""
 
 MAX_GRID_RUNS = 100
 """Runs in a grid, as the API allows."""
@@ -98,13 +109,28 @@ def resume(session: Session, schedule_id: str, *, note: str | None = None) -> Op
     return (yield from ask_for(Schedule, session, request))
 
 
-def trigger(session: Session, schedule_id: str, *, note: str | None = None) -> Operation[Job]:
+class TriggerOptions(TypedDict, total=False):
+    """What a triggered job has otherwise than its schedule says: see `trigger`."""
+
+    note: str | None
+    payload: Any
+    priority: PriorityChoice | None
+    idempotency_key: str | None
+
+
+def trigger(
+    session: Session, schedule_id: str, **options: Unpack[TriggerOptions]
+) -> Operation[Job]:
     """Run a schedule's job once, now, beside its scheduled ones, and return the job.
 
-    Each call creates a job, so a lost answer is not retried: it raises `Unreachable` with
-    ``may_have_happened``, and `occurrences` shows whether the job exists. Raises `NotFound`.
+    ``payload`` and ``priority`` are for this job instead of the schedule's. With an
+    ``idempotency_key``, a repeat returns the same job. Without, each call creates a job, so a lost
+    answer is not retried: it raises `Unreachable` with ``may_have_happened``, and `occurrences`
+    shows whether the job exists. Raises `Conflict`, `Invalid`, `NotFound`.
     """
-    request = _noted(schedule_id, "trigger", note, is_repeatable=False)
+    at, is_repeatable = _at(schedule_id, "trigger"), options.get("idempotency_key") is not None
+    body = encoded_schedule(options)
+    request = Request(method="POST", target=at, body=body, is_repeatable=is_repeatable)
     return (yield from ask_for(Job, session, request))
 
 
@@ -140,6 +166,45 @@ def backfill(
         method="POST", target=_at(schedule_id, "backfill"), body=body, is_repeatable=dry_run
     )
     return (yield from ask_for(BackfillReport, session, request))
+
+
+def backfills(
+    session: Session, schedule_id: str, *, page_size: int = 50, limit: int | None = None
+) -> Stream[Backfill]:
+    """Iterate over a schedule's backfills, newest first. Raises `NotFound`."""
+    listing = ("schedules", named("id", schedule_id), "backfills")
+    yield from pages(session, Backfill, listing, "backfills", page_size=page_size, limit=limit)
+
+
+def pause_backfill(
+    session: Session, schedule_id: str, n: int, *, note: str | None = None
+) -> Operation[Backfill]:
+    """Pause a backfill by its number: those of its jobs that did not begin are cancelled.
+
+    Raises `NotFound`, `Conflict` for one that ended.
+    """
+    return _change_backfill(session, schedule_id, n, "pause", note)
+
+
+def resume_backfill(
+    session: Session, schedule_id: str, n: int, *, note: str | None = None
+) -> Operation[Backfill]:
+    """Resume a paused backfill, even while its schedule is paused. Raises as `pause_backfill`."""
+    return _change_backfill(session, schedule_id, n, "resume", note)
+
+
+def cancel_backfill(
+    session: Session, schedule_id: str, n: int, *, note: str | None = None
+) -> Operation[Backfill]:
+    """Cancel a backfill and its jobs that wait. Raises as `pause_backfill`."""
+    return _change_backfill(session, schedule_id, n, "cancel", note)
+
+
+def _change_backfill(
+    session: Session, schedule_id: str, n: int, verb: str, note: str | None
+) -> Operation[Backfill]:
+    whole_number("n", n, MAX_BACKFILL)
+    return ask_for(Backfill, session, _noted(schedule_id, "backfills", note, str(n), verb))
 
 
 def occurrences(
@@ -192,10 +257,9 @@ def _at(schedule_id: str, *rest: str) -> str:
     return target("schedules", named("id", schedule_id), *rest)
 
 
-def _noted(schedule_id: str, verb: str, note: str | None, *, is_repeatable: bool = True) -> Request:
+def _noted(schedule_id: str, verb: str, note: str | None, *rest: str) -> Request:
     return Request(
         method="POST",
-        target=_at(schedule_id, verb),
+        target=_at(schedule_id, verb, *rest),
         body=encoded({} if note is None else {"note": note}, "note"),
-        is_repeatable=is_repeatable,
     )

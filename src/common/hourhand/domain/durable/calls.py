@@ -49,7 +49,10 @@ Retries = RetryPolicy | Sequence[On]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepOptions:
-    """How a step runs. ``is_lazy``: a replay does not read its result."""
+    """How a step runs. ``is_lazy``: a replay does not read its result.
+
+    ``effect_unknown``: errors after which the step may have had its effect.
+    """
 
     retry: Retries | None = None
     timeout_seconds: float = DEFAULT_STEP_SECONDS
@@ -57,11 +60,18 @@ class StepOptions:
     is_compensated: bool = False
     is_private: bool = False
     is_lazy: bool = False
+    effect_unknown: tuple[type[BaseException], ...] = ()
 
     @property
     def has_start(self) -> bool:
         """Whether its start is recorded before its function is called."""
         return self.is_once or self.is_compensated
+
+    def leaves_unknown(self, error: BaseException) -> bool:
+        """Whether the effect is not known after ``error``, or after one in the group that it is."""
+        if isinstance(error, BaseExceptionGroup):
+            return error.subgroup(self.effect_unknown) is not None
+        return isinstance(error, self.effect_unknown)
 
     def policy_for(self, error: BaseException) -> RetryPolicy:
         """Return the policy by which ``error`` is retried: the first that fits."""
@@ -147,7 +157,9 @@ def together(suspensions: Sequence[Suspension]) -> Suspension:
         return NOW
     until = min((one.until for one in suspensions if one.until is not None), default=None)
     kinds = {one.kind for one in suspensions} - {WaitKind.TIME}
-    kind = next(iter(sorted(kind for kind in kinds if kind is not None)), WaitKind.TIME)
+    # Children come last: a run that waits for nothing else may be in a deadlock with them.
+    known = [kind for kind in kinds if kind is not None]
+    kind = min(known, key=lambda one: (one is WaitKind.CHILDREN, one), default=WaitKind.TIME)
     # A signal and a callback may have one name, and each of them must wake the run.
     waits = {(one.kind, one.name) for one in suspensions}
     is_one = len(waits) == 1 or not kinds

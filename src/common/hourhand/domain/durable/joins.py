@@ -58,7 +58,7 @@ INLINE_RESULT_BYTES = 1_000
 """The largest result of an only child that its join record keeps."""
 
 MAX_CHILDREN = 100_000
-"""Children of one call."""
+"""Children of a run in all its calls, until it restarts."""
 
 OPEN, LOCKED = 1, 2
 """Whether a batch takes members, or is being closed: ``op`` of its root."""
@@ -71,7 +71,7 @@ class ChildrenCall:
     """What a call of a run says of its children.
 
     ``window``: the most of them that exist unfinished. ``tolerate``: how many may end badly before
-    the call ends; ``None``: all. ``min_success``: how many successes are enough.
+    the call ends; ``None``: all. ``min_success``: how many successes are enough, and required.
     """
 
     total: int
@@ -81,6 +81,14 @@ class ChildrenCall:
     window: int | None = None
     tolerate: int | None = None
     min_success: int | None = None
+
+    @property
+    def most_failures(self) -> int | None:
+        """How many children may end badly: those that the successes do not need, at most."""
+        if self.min_success is None:
+            return self.tolerate
+        spare = self.total - self.min_success
+        return spare if self.tolerate is None else min(self.tolerate, spare)
 
     @property
     def chunk(self) -> int:
@@ -511,6 +519,6 @@ def wakes_run(record: JoinRecord, root: RootRecord | None) -> bool:
 
 def is_decided(call: ChildrenCall, succeeded: int, failed: int) -> bool:
     """Whether a call ends although children of it have not: by a threshold."""
-    if call.tolerate is not None and failed > call.tolerate:
+    if call.most_failures is not None and failed > call.most_failures:
         return True
     return call.min_success is not None and succeeded >= call.min_success

@@ -18,6 +18,9 @@ SIGNAL_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 MAP_END = ":end"
 """What follows the path of a map in the path of the record that says how it ended early."""
 
+IN_TIME = ":timeout"
+"""What follows the path of a call in the path of the record that its ``timeout`` needs."""
+
 
 def name_problem(name: object) -> str | None:
     """Return why a text cannot be the name of a call; ``None`` if it can."""
@@ -79,6 +82,6 @@ def is_below(path: str, reset: str) -> bool:
     return path == reset or path.startswith((f"{reset}/", f"{reset}:"))
 
 
-def step_key(run_id: str, segment: int, path: str, reset_round: int) -> str:
+def step_key(run_id: str, segment: int, path: str, key_round: int) -> str:
     """Return the idempotency key of a step: the same over tries, invocations and redrives."""
-    return content_hash("step", run_id, str(segment), path, str(reset_round))
+    return content_hash("step", run_id, str(segment), path, str(key_round))

@@ -15,8 +15,9 @@
 | ``pv``, ``cm`` | 1: the result is not to be shown; the step has a compensation |
 | ``lz`` | 1: a replay reads the result only where it is asked for |
 | ``m`` | of the decision record of a graph: the decision on each node, by its number |
-| ``uk`` | 1: the outcome of an earlier try is not known; it may have had its effect |
-| ``rr`` | of a step with a compensation: the round in which it was reset, part of its key |
+| ``uk`` | 1: an earlier try under its key may have had its effect |
+| ``rr`` | of a step with a compensation: the round that gave its key |
+| ``ef`` | of such a step: the effects that it had before, by the rounds of their keys, as JSON |
 | ``nm`` | of a cursor: how often the rows so far used each name, as JSON |
 
 Join records, which count the ends of child jobs, are in `hourhand.domain.durable.joins`. A call
@@ -43,8 +44,10 @@ MAX_RECORDS = 100_000
 MAX_JOURNAL_BYTES = 200_000_000
 """The largest journal of a segment."""
 
-WARN_AT = 0.8
-"""The part of the largest journal at which the runtime warns."""
+WARN_AT = 0.1
+"""The part of the largest journal at which the runtime warns. Each replay reads the journal whole:
+20 MB are 5,000 read units, and take the 3,000 a second of one partition two seconds (DynamoDB
+guide, partitions)."""
 
 RECORD_BYTES = 100
 """What a record has beside its path and its result, about."""
@@ -60,8 +63,8 @@ VALUE_BYTES = 256_000
 
 ERROR_MESSAGE_CHARACTERS = 500
 
-SLEEP, SIGNAL, CHILDREN = "t", "g", "h"
-"""What a wait record is for; the name of the signal follows."""
+SLEEP, SIGNAL, CHILDREN, TAKE = "t", "g", "h", "l"
+"""What a wait record is for; the name of the signal, or of the rate limit, follows."""
 
 
 class RecordKind(StrEnum):
@@ -102,7 +105,25 @@ class RecordOutcome(StrEnum):
 SETTLED = frozenset({RecordOutcome.SUCCEEDED, RecordOutcome.FAILED, RecordOutcome.TIMED_OUT})
 
 ATTRIBUTES = (
-    *("bg", "cm", "e", "g", "hb", "hs", "lz", "n", "nm", "pv", "r", "rr", "sc", "u", "uk", "vr"),
+    *(
+        "bg",
+        "cm",
+        "e",
+        "ef",
+        "g",
+        "hb",
+        "hs",
+        "lz",
+        "n",
+        "nm",
+        "pv",
+        "r",
+        "rr",
+        "sc",
+        "u",
+        "uk",
+        "vr",
+    ),
     *("vs", "wt"),
 )
 """Those that a write of a record removes unless it sets them."""
@@ -128,7 +149,7 @@ class Record:
     until_ms: int | None = None
     signal: str | None = None
     waits_for: str = ""
-    secret: str | None = None
+    secret: str | None = field(default=None, repr=False)
     beat_ms: int | None = None
     beat_seconds: int | None = None
     is_private: bool = False
@@ -137,7 +158,8 @@ class Record:
     decisions: Mapping[str, int] = field(default_factory=dict)
     joined: JoinedCall | None = None
     is_unknown: bool = False
-    reset_round: int = 0
+    key_round: int = 0
+    effects_text: str | None = None
     names_text: str | None = None
 
     @property
@@ -158,8 +180,8 @@ class Record:
     @property
     def size_bytes(self) -> int:
         """What it takes of the largest journal, with its value."""
-        texts = len(self.text or "") + len(self.names_text or "")
-        return RECORD_BYTES + len(self.path) + texts + self.size
+        texts = (self.text, self.names_text, self.effects_text)
+        return RECORD_BYTES + len(self.path) + sum(len(text or "") for text in texts) + self.size
 
     @property
     def error(self) -> ErrorInfo:
@@ -207,7 +229,8 @@ def record_of(item: SideItem) -> Record:
         is_lazy=bool(item.number("lz")),
         decisions=item.numbers("m"),
         is_unknown=bool(item.number("uk")),
-        reset_round=item.number("rr") or 0,
+        key_round=item.number("rr") or 0,
+        effects_text=item.text("ef"),
         names_text=item.text("nm"),
     )
 
@@ -231,11 +254,17 @@ class Journal:
     """The records of a segment that count in this round, as a replay visits them."""
 
     def __init__(
-        self, records: Iterable[Record], *, round_: int, resets: Mapping[str, int]
+        self,
+        records: Iterable[Record],
+        *,
+        round_: int,
+        resets: Mapping[str, int],
+        keys: Mapping[str, int] | None = None,
     ) -> None:
-        """``resets``: the newest round in which a path was reset."""
+        """``resets``: the newest round in which a path was reset; ``keys``: with new step keys."""
         self.round = round_
         self._resets = resets
+        self._keys = resets if keys is None else keys
         self._records: dict[str, Record] = {}
         self._changes: dict[str, Record] = {}
         self._all: dict[tuple[RecordKind, str], Record] = {}
@@ -252,7 +281,11 @@ class Journal:
 
     def reset_round(self, path: str) -> int:
         """Return the newest round in which ``path`` was reset; 0 if never."""
-        return max((rd for reset, rd in self._resets.items() if is_below(path, reset)), default=0)
+        return _newest(self._resets, path)
+
+    def key_round(self, path: str) -> int:
+        """Return the newest round that gave the step at ``path`` a new key; 0 if none did."""
+        return _newest(self._keys, path)
 
     def stored(self, kind: RecordKind, path: str) -> Record | None:
         """Return a record as it stands, whether it counts in this round or not."""
@@ -380,3 +413,7 @@ class Journal:
         # A left-over of another kind under this path: the newest one was its last call.
         if standing is None or standing.kind is record.kind or standing.order <= record.order:
             self._records[record.path] = record
+
+
+def _newest(resets: Mapping[str, int], path: str) -> int:
+    return max((rd for reset, rd in resets.items() if is_below(path, reset)), default=0)

@@ -3,6 +3,8 @@
 | attribute | what |
 |---|---|
 | ``cr`` | when the run's job was created, in ms |
+| ``n`` | its number, by which waits take the signals: higher than that of each signal that was
+acknowledged before this one was sent |
 | ``at`` | when the API took the signal, in ms |
 | ``r``, or ``vr`` | the payload, or the key of its object |
 | ``w`` | of a wait in a branch: its path, which alone may return the signal |
@@ -27,7 +29,6 @@ from hourhand.domain.side_items import (
     Stored,
     either,
 )
-from hourhand.domain.times import to_ms
 
 MAX_UNCONSUMED = 10_000
 """Signals of a name that no wait has returned, above which the worker logs a warning."""
@@ -38,16 +39,21 @@ CONSUMED_KEPT = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Signal:
-    """A signal; in the order in which waits take them."""
+    """A signal; in the order in which waits take them.
 
+    Only signals that were sent at the same time have one number. One without was sent to an older
+    version.
+    """
+
+    number: int
     at_ms: int
     id: str
     name: str
     text: str | None
     place: str | None
     created_ms: int
-    taken_by: str | None
-    segment: int | None
+    taken_by: str | None = None
+    segment: int | None = None
 
 
 def signal_prefix(name: str) -> str:
@@ -64,6 +70,7 @@ def signal_of(item: SideItem) -> Signal:
     """Read a signal."""
     _, name, signal_id = item.key.sort.split("#", 2)
     return Signal(
+        number=item.number("n") or 0,
         at_ms=item.number("at") or 0,
         id=signal_id,
         name=name,
@@ -94,26 +101,16 @@ def free_signals(
     return sorted(free)
 
 
-def put_signal(
-    run_id: str,
-    created_ms: int,
-    name: str,
-    signal_id: str,
-    *,
-    at: datetime,
-    text: str | None,
-    place: str | None,
-    keep_until: datetime,
-) -> SideItemUpdate:
+def put_signal(run_id: str, signal: Signal, keep_until: datetime) -> SideItemUpdate:
     """Return the write of a signal, if its id is new to this run."""
-    sets: dict[Path, Stored] = {"cr": created_ms, "at": to_ms(at)}
-    if text is not None:
-        sets["r"] = text
-    if place is not None:
-        sets["vr"] = place
+    sets: dict[Path, Stored] = {"cr": signal.created_ms, "n": signal.number, "at": signal.at_ms}
+    if signal.text is not None:
+        sets["r"] = signal.text
+    if signal.place is not None:
+        sets["vr"] = signal.place
     return SideItemUpdate(
-        key=signal_key(run_id, name, signal_id),
-        expect=(either(NoItem(), Compares("cr", "<", created_ms)),),
+        key=signal_key(run_id, signal.name, signal.id),
+        expect=(either(NoItem(), Compares("cr", "<", signal.created_ms)),),
         sets=sets,
         removes=tuple(name for name in ("r", "vr", "w", "sg") if name not in sets),
         keep_until=keep_until,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 
 from hourhand.domain.durable.names import PATH
 from hourhand.domain.ids import JOB_ID
@@ -17,12 +18,20 @@ MAX_TOKEN = 600
 """Characters of the longest token: an id of 100, a path of 200, and what is between."""
 
 
+_IN_ADDRESS = re.compile(r"(?<=/v1/callbacks/)[^/?]+")
+
+
+def hide_token(address: str) -> str:
+    """Return a path or URL without the token of a callback, for logs and errors."""
+    return _IN_ADDRESS.sub("{token}", address)
+
+
 @dataclass(frozen=True, slots=True)
 class CallbackToken:
     """What a token says. ``secret`` is compared with that of the record, in constant time."""
 
     run_id: str
-    secret: bytes
+    secret: bytes = field(repr=False)
     segment: int
     path: str
 

@@ -78,15 +78,19 @@ def put_record(
     )
 
 
-def put_reset(scope: Scope, name: str, resets: Mapping[str, int]) -> SideItemUpdate:
+def put_reset(
+    scope: Scope, name: str, resets: Mapping[str, int], keys: Mapping[str, int]
+) -> SideItemUpdate:
     """Return the write of a reset record: the newest round in which each path was reset.
 
-    It has a name of its own, and no effect until the run names it.
+    ``keys``: the newest round that gave its steps new keys, 0 if none did. Older code does not read
+    that, and gives new keys each time. The record has a name of its own, and no effect until the
+    run names it.
     """
     return SideItemUpdate(
         key=record_key(scope.run_id, scope.segment, RecordKind.RESET, name),
         expect=(NoItem(),),
-        sets={"cr": scope.created_ms, "fl": resets},
+        sets={"cr": scope.created_ms, "fl": resets, "kr": keys},
         keep_until=scope.keep_until,
     )
 

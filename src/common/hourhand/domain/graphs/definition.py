@@ -115,6 +115,23 @@ class GraphDefinition:
         """The names, each behind those of all nodes before it."""
         return topological_order({name: node.after for name, node in self.nodes.items()})
 
+    @cached_property
+    def known_jobs(self) -> int:
+        """How many jobs the definition shows that it has, if every node runs.
+
+        A map over the result of a map has as many; one over another result may have none.
+        """
+        sizes: dict[str, int] = {}
+        for name in self.order:
+            mapped = self.nodes[name].map
+            sizes[name] = 1
+            if mapped is not None and isinstance(mapped.over, Mapping):
+                (over,) = referenced_names(mapped.over)
+                sizes[name] = 0 if self.nodes[over].map is None else sizes[over]
+            elif mapped is not None:
+                sizes[name] = len(mapped.over)
+        return sum(sizes.values())
+
     def as_json(self) -> dict[str, Any]:
         """Return the definition as ``POST /graphs`` takes it."""
         return {"nodes": {name: node.as_json() for name, node in self.nodes.items()}}

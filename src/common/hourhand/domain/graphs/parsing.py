@@ -9,6 +9,7 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any, TypeGuard
 
+from hourhand.domain.durable.joins import MAX_CHILDREN
 from hourhand.domain.durable.names import name_problem
 from hourhand.domain.errors import (
     FieldError,
@@ -63,7 +64,13 @@ def parse_graph(raw: object) -> GraphDefinition:
     problems = list(islice(_node_problems(nodes), MAX_PROBLEMS))
     if problems:
         raise _invalid(problems)
-    return GraphDefinition({name: _node(name, given) for name, given in nodes.items()})
+    definition = GraphDefinition({name: _node(name, given) for name, given in nodes.items()})
+    if definition.known_jobs > MAX_CHILDREN:
+        message = (
+            f"ask for {definition.known_jobs:,} jobs in all; at most {MAX_CHILDREN:,} are allowed"
+        )
+        raise _invalid([FieldError("nodes", message)])
+    return definition
 
 
 def _invalid(problems: Sequence[FieldError]) -> InvalidInput:
@@ -203,11 +210,12 @@ def _map_problems(field: str, mapped: Fields) -> Problems:
         )
     tolerate = mapped.get("tolerate")
     if tolerate is not None and not (
-        _is_whole(tolerate, 0, MAX_MAP_ITEMS) or (isinstance(tolerate, float) and 0 < tolerate < 1)
+        _is_whole(tolerate, 0, MAX_MAP_ITEMS)
+        or (isinstance(tolerate, float) and 0 <= tolerate <= 1)
     ):
         yield FieldError(
             f"{field}.tolerate",
-            f"must be a whole number from 0 to {MAX_MAP_ITEMS:,}, or a share between 0 and 1",
+            f"must be a whole number from 0 to {MAX_MAP_ITEMS:,}, or a share from 0.0 to 1.0",
         )
 
 

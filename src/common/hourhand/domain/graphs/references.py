@@ -9,6 +9,10 @@ REFERENCE = "$result"
 """The one key of a reference; its value is the name of a node."""
 
 
+FAILED = {"$failed": "after"}
+"""At a key of a payload, it stands for the nodes before this one that failed, and their errors."""
+
+
 def reference(name: str) -> dict[str, str]:
     """Return the reference to the result of the node ``name``."""
     return {REFERENCE: name}

@@ -10,11 +10,20 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.domain.jobs.outbox import is_pausing
 from hourhand.domain.limits.job_limits import waits_for_group
 from hourhand.domain.limits.slots import waits_in_any_case
-from hourhand.domain.schedules.schedule import MISFIRE_GRACE, JournalEntry, Schedule, SkipReason
+from hourhand.domain.schedules.schedule import (
+    MISFIRE_GRACE,
+    Backfill,
+    JournalEntry,
+    Schedule,
+    SkipReason,
+)
+
+BACKFILL_MARK = "backfill "
+"""What a job's history says, before the id, of the backfill that created or redrove it."""
 
 
 class Verdict(StrEnum):
@@ -31,17 +40,22 @@ def judge_occurrence(
     paged: Iterable[JournalEntry] = (),
     *,
     is_late: bool = False,
+    backfill: Backfill | None = None,
 ) -> Verdict | SkipReason:
     """Judge a schedule's job that waits for its start; a `SkipReason` says why it is cancelled.
 
     ``schedule`` is read after ``earlier``: the jobs that ran before this one, as far as they are
     known. ``paged``: entries of the journal's pages, where `must_ask_pages` asks for them.
-    ``is_late``: see `may_be_missed`.
+    ``is_late``: see `may_be_missed`. ``backfill``: see `backfill_of`.
     `Verdict.WAIT`: what the schedule decides is still to come; ask again soon.
     """
+    if backfill is not None and schedule is not None:
+        after_stop = _judge_in_backfill(job, backfill, schedule, earlier)
+        if after_stop is not None:
+            return after_stop
     if waits_in_any_case(job):
         return Verdict.RUN
-    if schedule is None or schedule.deleted_at is not None:
+    if schedule is None or schedule.deleted_at is not None or _is_of_deleted(job, schedule):
         return SkipReason.DELETED
     if not _is_withdrawable(job):
         return Verdict.RUN
@@ -53,6 +67,23 @@ def judge_occurrence(
     if _is_older(job, schedule):
         return _judge_older(job, schedule, entries)
     return _judge_present(job, schedule, entries, is_late=is_late)
+
+
+def backfill_of(job: Job) -> str | None:
+    """Return the id of the backfill that created ``job``, or redrove it last."""
+    redrives = [event.reason for event in job.history if event.kind is EventKind.REDRIVEN]
+    mark = redrives[-1] if redrives else job.history[0].actor if job.history else ""
+    return mark.removeprefix(BACKFILL_MARK) if mark.startswith(BACKFILL_MARK) else None
+
+
+def _judge_in_backfill(
+    job: Job, backfill: Backfill, schedule: Schedule, earlier: Collection[Job]
+) -> Verdict | SkipReason | None:
+    """Judge a job of a backfill by what stops that. A pause leaves alone what has begun."""
+    reason = backfill.stopped_by(schedule)
+    if reason is SkipReason.BACKFILL_CANCELLED or (reason and not job.attempt):
+        return reason
+    return Verdict.WAIT if not job.attempt and any(map(is_pausing, earlier)) else None
 
 
 def may_be_missed(job: Job, now: datetime, margin: timedelta) -> bool:
@@ -139,6 +170,11 @@ def must_ask_pages(job: Job, schedule: Schedule | None, *, is_late: bool = False
     is_in_ring = bool(own) and own[0].first <= nominal_of(job)
     is_decided = _was_due_before(job, schedule) or nominal_of(job) <= schedule.cursor
     return is_decided and not is_in_ring
+
+
+def _is_of_deleted(job: Job, schedule: Schedule) -> bool:
+    """Whether a deleted schedule of the same id made the job."""
+    return job.schedule_incarnation != schedule.incarnation
 
 
 def _is_withdrawable(job: Job) -> bool:

@@ -27,6 +27,10 @@ OverlapChoice: TypeAlias = (
 """What callers write for it."""
 
 
+NO_LIMIT = 1_000_000
+"""A ``buffer_limit`` from which on any number of jobs may wait, and none is counted."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Overlap:
     """How a job is judged against others of its group when it is about to start.
@@ -40,3 +44,8 @@ class Overlap:
     max_running: int = 1
     buffer_limit: int = 100
     newest_first: bool = False
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether its jobs start in the order of their scheduled times, the oldest first."""
+        return self.policy is OverlapPolicy.BUFFER_ALL and not self.newest_first

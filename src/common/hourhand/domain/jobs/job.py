@@ -66,6 +66,9 @@ NOT_STARTED = frozenset({JobStatus.PENDING, JobStatus.ENQUEUED, JobStatus.RETRYI
 FINAL = frozenset(
     {JobStatus.SUCCEEDED, JobStatus.DEAD, JobStatus.CANCELLED, JobStatus.EXPIRED},
 )
+LATE = "late"
+"""Why a schedule's job is cancelled whose ``expires_at`` passed before it started."""
+
 REDRIVABLE = frozenset({JobStatus.DEAD, JobStatus.EXPIRED, JobStatus.CANCELLED})
 OPEN = NOT_STARTED | {JobStatus.RUNNING}
 
@@ -225,7 +228,8 @@ class Job:
     ``occurrence`` is the nominal time of a schedule's job, ``previous_occurrence`` that of the job
     it made before, ``interval_start`` the nominal time before it by the rule: what lies between is
     its data interval. ``schedule_revision`` is absent where nothing the schedule does later may
-    withdraw the job. ``overlap``: how it is judged when it is to start (absent: not at all).
+    withdraw the job; ``schedule_incarnation`` is its `Schedule.incarnation`. ``overlap``: how it is
+    judged when it is to start (absent: not at all).
     ``limits``: the shared limits that its submission named, in place of those of its handler.
     ``limit_keys``: the digests of the keys of its limits that its other fields do not give, see
     `hourhand.domain.limits.job_limits`. ``slot_shards``: in which shards the last claim found its
@@ -245,7 +249,8 @@ class Job:
     run that was redriven, when the records may be deleted that were written before that;
     ``segment``, how often it restarted; ``reset``, the name of the reset record in force;
     ``compensated_round``, whose steps are reversed, so that it cannot be redriven; ``wake_flag``:
-    something completed while it was RUNNING, so it must not suspend.
+    something completed while it was RUNNING, so it must not suspend; ``signals``: how many it was
+    sent, by which each signal gets its number.
 
     ``parent``: of a child, the run that submitted it. A child is in no listing but that of dead
     letters.
@@ -293,6 +298,7 @@ class Job:
     history_dropped: int = 0
     schedule_id: str | None = None
     schedule_revision: int | None = None
+    schedule_incarnation: int = 0
     occurrence: datetime | None = None
     previous_occurrence: datetime | None = None
     interval_start: datetime | None = None
@@ -313,6 +319,7 @@ class Job:
     reset: str | None = None
     compensated_round: int | None = None
     wake_flag: bool | None = None
+    signals: int = 0
     parent: ParentLink | None = None
     reserved_starts: tuple[ReservedStart, ...] = ()
     payload_kept_until: datetime | None = None

@@ -44,8 +44,8 @@ _ENVELOPE = frozenset(
 _BEGINNING = from_ms(0)
 
 
-class LogOrder(StrEnum):
-    """Which lines of a log come first."""
+class ListOrder(StrEnum):
+    """Which lines of a log, or calls of a run, come first."""
 
     OLDEST = "oldest"
     NEWEST = "newest"
@@ -83,14 +83,14 @@ class Search:
     Without a ``tie``: up to that moment. ``step`` is how much to read next.
     """
 
-    order: LogOrder
+    order: ListOrder
     at: datetime
     tie: str = ""
     step: timedelta = FIRST_STEP
 
     def next_span(self, spans: Sequence[Span]) -> Span | None:
         """Return what to read next of ``spans``, which ascend; ``None``: the log is read."""
-        if self.order is LogOrder.OLDEST:
+        if self.order is ListOrder.OLDEST:
             for span in spans:
                 start = max(span.start, self.at)
                 if start < span.end:
@@ -106,7 +106,7 @@ class Search:
 
     def unread(self, lines: Sequence[LogLine]) -> list[LogLine]:
         """Return those of ``lines`` that were not read yet, in the order of the search."""
-        is_oldest_first = self.order is LogOrder.OLDEST
+        is_oldest_first = self.order is ListOrder.OLDEST
         read_to = (self.at, self.tie)
         ordered = sorted(lines, key=lambda line: line.place, reverse=not is_oldest_first)
         if is_oldest_first:
@@ -115,7 +115,7 @@ class Search:
 
     def after(self, span: Span) -> Search:
         """Return the search after all of ``span`` was read: there is little in the log here."""
-        at = span.end if self.order is LogOrder.OLDEST else span.start
+        at = span.end if self.order is ListOrder.OLDEST else span.start
         return replace(self, at=at, tie="", step=min(2 * self.step, LONGEST_STEP))
 
     def at_line(self, line: LogLine) -> Search:
@@ -133,11 +133,11 @@ class Search:
         return replace(self, step=max(length // (4 * MILLISECOND) * MILLISECOND, MILLISECOND))
 
 
-def begin_search(order: LogOrder, spans: Sequence[Span]) -> Search:
+def begin_search(order: ListOrder, spans: Sequence[Span]) -> Search:
     """Return a search of the whole log."""
     at = _BEGINNING
     if spans:
-        at = spans[0].start if order is LogOrder.OLDEST else spans[-1].end
+        at = spans[0].start if order is ListOrder.OLDEST else spans[-1].end
     return Search(order=order, at=at)
 
 

@@ -16,6 +16,9 @@ RUN = "run"
 CHUNK = 100
 """The children of one join record. So no item of a run is written more often by its children."""
 
+MAX_LEVELS = 20
+"""How many runs may be above a child: each is the parent of the next one."""
+
 PARENT_ENDED = "parent_ended"
 """The run of the child ended."""
 
@@ -34,8 +37,8 @@ class ParentLink:
     ``join_key`` names the call, in the ``segment`` of the run ``run_id``. ``index``: which of its
     children this is; ``chunk``: how many share a join record. ``is_abandoned``: the end of the run
     does not cancel it. ``reads_results``: its payload may name results of other children of the
-    run. ``kept_until``: the end of the run's journal, a midnight of UTC: a replay must not find a
-    child deleted.
+    run. ``level``: how many runs are above it. ``kept_until``: the end of the run's journal, a
+    midnight of UTC: a replay must not find a child deleted.
     """
 
     run_id: str
@@ -45,6 +48,7 @@ class ParentLink:
     chunk: int = CHUNK
     is_abandoned: bool = False
     reads_results: bool = False
+    level: int = 1
     kept_until: datetime
 
     @property

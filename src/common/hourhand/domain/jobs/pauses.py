@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from hourhand.domain.errors import WrongState
 from hourhand.domain.jobs.job import EventKind, Job
+from hourhand.domain.jobs.quotas import MAX_QUOTAS, Quota
 from hourhand.domain.jobs.waiting import PAUSE, WaitKind, WaitsFor
 from hourhand.domain.times import to_ms
 
@@ -52,10 +53,31 @@ class HandlerPause:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HandlerPauses:
-    """The pauses by handler. Each write of the record increases its ``revision``."""
+    """The pauses by handler, and the quotas. Each write of it increases its ``revision``."""
 
     revision: int = 0
     pauses: Mapping[str, HandlerPause] = field(default_factory=dict)
+    quotas: tuple[Quota, ...] = ()
+
+    @property
+    def counts_live(self) -> bool:
+        """Whether a quota bounds live jobs: then a tick counts them."""
+        return any(quota.live is not None for quota in self.quotas)
+
+    def with_quota(self, quota: Quota) -> HandlerPauses:
+        """Return the record with a quota in the place of the one of the same tenant or caller.
+
+        One without a bound is removed. Returns the record itself if nothing changes. Raises
+        `WrongState` if there are too many.
+        """
+        left = [one for one in self.quotas if (one.kind, one.name) != (quota.kind, quota.name)]
+        wanted = [*left, quota] if quota.bounds else left
+        if len(wanted) > MAX_QUOTAS:
+            raise WrongState(f"There are {MAX_QUOTAS} quotas already. Remove one first.")
+        quotas = tuple(sorted(wanted, key=lambda one: (one.kind, one.name)))
+        if quotas == self.quotas:
+            return self
+        return replace(self, revision=self.revision + 1, quotas=quotas)
 
     def of(self, handler: str, now: datetime) -> HandlerPause | None:
         """Return the pause that holds for a handler, if one does."""
@@ -107,7 +129,8 @@ NO_PAUSES = HandlerPauses()
 class Waiting:
     """What a job waits for, as it is shown. ``position``: its place in the queue, from 1.
 
-    ``max_running``: how many jobs run at once where it waits for a slot.
+    ``max_running``: how many jobs run at once where it waits for a slot. ``blocked_by``: the
+    nearest of its ancestors that holds such a slot.
     """
 
     kind: WaitKind
@@ -117,6 +140,11 @@ class Waiting:
     position: int | None = None
     name: str | None = None
     max_running: int | None = None
+    blocked_by: str | None = None
+
+
+QUOTAS = "!quotas"
+"""The place of the quotas among the handlers of the audit: before all of them."""
 
 
 def events_of_handler(handler: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from typing import Literal, TypeAlias
@@ -71,3 +71,19 @@ class RetryPolicy:
         elif self.jitter is Jitter.FULL:
             seconds *= fraction
         return timedelta(seconds=seconds)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RetryChanges:
+    """The parts of a retry policy that a job or a schedule states; the handler's is the rest."""
+
+    max_attempts: int | None = None
+    backoff: Backoff | None = None
+    base_seconds: float | None = None
+    max_delay_seconds: float | None = None
+    jitter: Jitter | None = None
+
+    def made_to(self, policy: RetryPolicy) -> RetryPolicy:
+        """Return the policy with these parts."""
+        stated = {name: getattr(self, name) for name in self.__slots__}
+        return replace(policy, **{n: value for n, value in stated.items() if value is not None})

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import TypeAlias
 
 from hourhand.domain.ids import short_digest
 from hourhand.domain.side_items import (
@@ -93,6 +94,22 @@ class ReservedStart:
     limit: str
     at: datetime
     is_paid: bool = False
+
+
+Reserved: TypeAlias = dict[str, ReservedStart]
+"""Start times that are reserved, by what identifies their limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakenStart:
+    """What a handler got that takes a start of a rate limit while it runs.
+
+    ``is_start``: it may go on after ``wait``. Else it asks again then: in this attempt, or in the
+    next one, for which its reservation is kept. ``wait`` is ``None`` if no start is left.
+    """
+
+    is_start: bool
+    wait: timedelta | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hourhand.domain.errors import FieldError, InvalidInput
-from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
+from hourhand.domain.groups.overlap import NO_LIMIT, Overlap, OverlapPolicy
 from hourhand.domain.ids import DIGEST10_BYTES, digest10, digest_text
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.waiting import ChosenLimit, WaitKind
@@ -122,13 +122,14 @@ class JobLimit:
         return digest_text(self.digest)
 
     @property
-    def place(self) -> tuple[bool, bytes]:
+    def place(self) -> tuple[bool, bool, bytes]:
         """Where the limit comes in the one order in which every job takes its limits.
 
-        Limits that divide come first: their queues are narrow, and a job keeps the slots that it
-        has while it waits. One order for all jobs means that no two wait for each other.
+        That of a group comes first: a job that waits for an older one holds nothing that the older
+        one needs. Then come limits that divide: their queues are narrow, and a job keeps the slots
+        that it has while it waits. One order for all jobs means that no two wait for each other.
         """
-        return not self.divides, self.digest
+        return self.overlap is None, not self.divides, self.digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,10 +280,10 @@ def overlap_limit(overlap: Overlap) -> JobLimit:
 
     Its number is the job's own: no override changes it. Its name is none that a handler can give.
     """
-    max_waiting = {
-        OverlapPolicy.BUFFER_ONE: 1,
-        OverlapPolicy.BUFFER_ALL: overlap.buffer_limit,
-    }.get(overlap.policy)
+    buffered = overlap.buffer_limit if overlap.buffer_limit < NO_LIMIT else None
+    max_waiting = {OverlapPolicy.BUFFER_ONE: 1, OverlapPolicy.BUFFER_ALL: buffered}.get(
+        overlap.policy
+    )
     name = f"overlap:{overlap.group}"
     return JobLimit(
         id=name,

@@ -97,12 +97,27 @@ class KeyPath:
 
 def key_digest(limit_id: str, value: Any) -> bytes:
     """Return what identifies the limit of this id and the key ``value``, which is JSON."""
-    return digest10("limit", limit_id, canonical_json(value))
+    return digest10("limit", limit_id, key_json(value))
+
+
+def key_json(value: Any) -> str:
+    """Return a key as the text that equal values share: 1 is 1.0, and 0 is -0.0."""
+    return canonical_json(_with_whole_numbers(value))
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {name: _with_whole_numbers(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_with_whole_numbers(each) for each in value]
+    return value
 
 
 def key_text(value: Any) -> str:
     """Return a key as it is shown: a text as it is, else its JSON, of at most 64 bytes."""
-    shown = value if isinstance(value, str) else canonical_json(value)
+    shown = value if isinstance(value, str) else key_json(value)
     encoded = shown.encode("utf-8", errors="replace")
     if len(encoded) <= MAX_KEY_TEXT_BYTES:
         return encoded.decode()

@@ -63,6 +63,13 @@ def has_begun(job: Job) -> bool:
     return job.lateness_ms is not None
 
 
+def precedes(older: Job, now: datetime) -> bool:
+    """Whether the younger jobs of its group wait for a job: it is due, and has not begun."""
+    is_due = older.status.is_waiting and (older.due_at or older.run_at) <= now
+    is_paused = older.waits_for is not None and older.waits_for.is_pause
+    return is_due and not has_begun(older) and not is_paused
+
+
 def keeps_slot(job: Job, holds: Holds) -> bool:
     """Whether a job that waits for its next attempt keeps the slot of the last one.
 
@@ -216,9 +223,15 @@ def first_step(
 
 
 def holders_to_look_up(
-    record: SlotsRecord, *, holder: str, limit_max: int, now: datetime, lease: timedelta
+    record: SlotsRecord,
+    *,
+    holder: str,
+    limit_max: int,
+    now: datetime,
+    lease: timedelta,
+    most: int = MAX_LOOKED_UP,
 ) -> tuple[str, ...]:
-    """Return the holders to look up before a job waits, oldest first.
+    """Return the holders to look up before a job waits, oldest first; ``most`` if it is not lazy.
 
     The end of a live holder arrives as a hand-off, so only one that is older than a lease may be
     dead. A lazy limit has no hand-off without a waiter: there every holder may be dead.
@@ -231,7 +244,7 @@ def holders_to_look_up(
     if limit_max <= MAX_LAZY_SLOTS:
         return tuple(name for _, name in oldest)
     before = to_ms(now - lease) // 1000
-    return tuple(name for second, name in oldest if second < before)[:MAX_LOOKED_UP]
+    return tuple(name for second, name in oldest if second < before)[:most]
 
 
 def place_to_try(record: SlotsRecord, ended: str, now: datetime) -> int:

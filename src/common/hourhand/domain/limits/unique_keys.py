@@ -14,9 +14,9 @@ from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
 from hourhand.domain.errors import FieldError, InvalidUnique, MissingKey
-from hourhand.domain.ids import canonical_json, short_digest
+from hourhand.domain.ids import short_digest
 from hourhand.domain.jobs.job import Job
-from hourhand.domain.limits.keys import InvalidLimit, KeyFields, parse_key_path
+from hourhand.domain.limits.keys import InvalidLimit, KeyFields, key_json, parse_key_path
 from hourhand.domain.side_items import (
     UNIQUE_KEY_PREFIX,
     UNIQUE_KEY_SORT,
@@ -132,7 +132,7 @@ def digest_of_key(label: str, handler: str, key: str, job: KeyFields) -> str:
         problem = FieldError(label, f"the job has no {key}")
         raise MissingKey(f"The job lacks the key {key}.", errors=(problem,))
     presence = "0" if job.tenant is None else "1"
-    parts = (label, handler, presence, job.tenant or "", canonical_json(value))
+    parts = (label, handler, presence, job.tenant or "", key_json(value))
     return short_digest(*parts, characters=UNIQUE_DIGEST_CHARACTERS)
 
 

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from enum import Enum
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
+from hourhand.domain.errors import WrongState
+from hourhand.domain.groups.admission import BACKFILL_MARK, backfill_of
+from hourhand.domain.groups.overlap import NO_LIMIT, Overlap, OverlapPolicy
 from hourhand.domain.ids import occurrence_job_id
-from hourhand.domain.jobs.job import REDRIVABLE, EventKind, Job
+from hourhand.domain.jobs.job import REDRIVABLE, Job, JobStatus
 from hourhand.domain.schedules.nominal_times import last_nominal
 from hourhand.domain.schedules.occurrences import OccurrenceOrder
 from hourhand.domain.schedules.rule import EARLIEST, MAX_WORK, Work
 from hourhand.domain.schedules.schedule import (
     Backfill,
     BackfillOrder,
+    BackfillStatus,
     JournalEntry,
     Reprocess,
+    Schedule,
     ScheduleDefinition,
+    SkipReason,
 )
 
 if TYPE_CHECKING:
@@ -38,15 +43,31 @@ MAX_RUNNING = 100
 MAX_WAITING = 100
 """Jobs made ahead of their turn, so that the workers have enough to do until the next visit."""
 
-BUFFER_LIMIT = 1_000
-"""More than are ever made ahead: none is refused for want of room in the line."""
-
 MAX_TIMES_A_STEP = 500
 """Nominal times that one step looks at; each costs the lookup of one job, or two."""
 
 _TICK = timedelta(milliseconds=1)
 _LOOK_BACKS = tuple(timedelta(minutes=minutes) for minutes in (1, 60, 1440, 46_080, 4_750_000))
 """How far to look for the nominal time before a range: at last nine years, for 29 February."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewBackfill:
+    """A backfill as it is asked for: of which times, both included, and how."""
+
+    start: datetime
+    end: datetime
+    overlap: OverlapPolicy = OverlapPolicy.BUFFER_ALL
+    order: BackfillOrder = BackfillOrder.OLDEST
+    max_active: int | None = None
+    reprocess: Reprocess = Reprocess.NONE
+    dry_run: bool = False
+    note: str = ""
+
+    @property
+    def most_active(self) -> int:
+        """How many of its jobs run at once."""
+        return self.max_active or (MAX_RUNNING if self.overlap is OverlapPolicy.ALLOW else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +154,35 @@ def in_order(
     return pairs[::-1] if backfill.order is BackfillOrder.NEWEST else pairs
 
 
+class BackfillChange(StrEnum):
+    """What a caller does with a backfill that was started."""
+
+    PAUSE = "paused"
+    RESUME = "resumed"
+    CANCEL = "cancelled"
+
+
+def changed(
+    backfill: Backfill, schedule: Schedule, change: BackfillChange, now: datetime
+) -> Backfill:
+    """Return ``backfill`` after a change; the same where it stands so already.
+
+    One that is resumed runs even while its schedule is paused. Raises `WrongState` for one that
+    ended otherwise.
+    """
+    status = backfill.status(schedule)
+    if status in {BackfillStatus.DONE, BackfillStatus.CANCELLED}:
+        if change.value == status.value:
+            return backfill
+        of = f"Backfill {backfill.number} of schedule {schedule.id}"
+        raise WrongState(f"{of} is {status}; it cannot be {change} any more.")
+    if change is BackfillChange.PAUSE:
+        return replace(backfill, paused_at=backfill.paused_at or now)
+    if change is BackfillChange.RESUME:
+        return replace(backfill, paused_at=None, in_pause=schedule.paused_at)
+    return replace(backfill, cancelled_at=now)
+
+
 def overlap_of(backfill: Backfill) -> Overlap | None:
     """Return how the jobs of a backfill are judged against one another.
 
@@ -144,7 +194,7 @@ def overlap_of(backfill: Backfill) -> Overlap | None:
         group=f"{backfill.schedule_id}.{backfill.id}",
         policy=backfill.overlap,
         max_running=backfill.max_active,
-        buffer_limit=BUFFER_LIMIT,
+        buffer_limit=NO_LIMIT,
         newest_first=backfill.order is BackfillOrder.NEWEST,
     )
 
@@ -157,7 +207,14 @@ def room_of(backfill: Backfill, unfinished: int) -> int:
 
 def mark_of(backfill: Backfill) -> str:
     """Return the name in a job's history of the backfill that created or redrove it."""
-    return f"backfill {backfill.id}"
+    return f"{BACKFILL_MARK}{backfill.id}"
+
+
+def was_withdrawn(backfill: Backfill, job: Job) -> bool:
+    """Whether a pause cancelled a job of ``backfill``, which runs once that is resumed."""
+    if job.status is not JobStatus.CANCELLED or backfill_of(job) != backfill.id:
+        return False
+    return job.history[-1].reason == SkipReason.PAUSED
 
 
 @dataclass(slots=True)
@@ -214,43 +271,22 @@ def plan_step(
         if plan.chosen >= room:
             break
         plan.looked_at += 1
-        job_id = occurrence_job_id(secret, backfill.schedule_id, nominal)
-        again_id = occurrence_job_id(secret, backfill.schedule_id, nominal, backfill.id)
-        match _fate(backfill, jobs.get(job_id), jobs.get(again_id)):
-            case _Fate.MAKE:
-                plan.orders.append(_order(backfill, nominal, before, now, salt=""))
-            case _Fate.MAKE_AGAIN:
-                plan.orders.append(_order(backfill, nominal, before, now, salt=backfill.id))
-            case _Fate.REDRIVE:
-                plan.redrives.append(job_id)
-            case _Fate.UNDER_WAY:
-                plan.under_way.append(job_id)
-            case _:
-                plan.skipped += 1
+        job = jobs.get(occurrence_job_id(secret, backfill.schedule_id, nominal))
+        again = jobs.get(occurrence_job_id(secret, backfill.schedule_id, nominal, backfill.id))
+        latest = again or job
+        if latest is not None and was_withdrawn(backfill, latest):
+            plan.redrives.append(latest.id)
+        elif again is None and (job is None or _was_made_by(backfill, job)):
+            plan.orders.append(_order(backfill, nominal, before, now, salt=""))
+        elif job is None or again or (backfill.reprocess is Reprocess.ALL and job.status.is_final):
+            plan.orders.append(_order(backfill, nominal, before, now, salt=backfill.id))
+        elif backfill_of(job) == backfill.id:
+            plan.under_way.append(job.id)
+        elif backfill.reprocess is Reprocess.FAILED and job.status in REDRIVABLE:
+            plan.redrives.append(job.id)
+        else:
+            plan.skipped += 1
     return plan
-
-
-class _Fate(Enum):
-    MAKE = "make"
-    MAKE_AGAIN = "make again"
-    REDRIVE = "redrive"
-    UNDER_WAY = "under way"
-    SKIP = "skip"
-
-
-def _fate(backfill: Backfill, job: Job | None, again: Job | None) -> _Fate:
-    """Decide what to do about a nominal time with these jobs: its own, and one of this backfill."""
-    if again is not None:
-        return _Fate.MAKE_AGAIN
-    if job is None or _was_made_by(backfill, job):
-        return _Fate.MAKE
-    if _was_redriven_by(backfill, job):
-        return _Fate.UNDER_WAY
-    if backfill.reprocess is Reprocess.ALL and job.status.is_final:
-        return _Fate.MAKE_AGAIN
-    if backfill.reprocess is Reprocess.FAILED and job.status in REDRIVABLE:
-        return _Fate.REDRIVE
-    return _Fate.SKIP
 
 
 def _order(
@@ -268,8 +304,3 @@ def _order(
 
 def _was_made_by(backfill: Backfill, job: Job) -> bool:
     return bool(job.history) and job.history[0].actor == mark_of(backfill)
-
-
-def _was_redriven_by(backfill: Backfill, job: Job) -> bool:
-    mark = mark_of(backfill)
-    return any(e.kind is EventKind.REDRIVEN and e.reason == mark for e in job.history)

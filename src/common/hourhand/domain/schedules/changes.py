@@ -14,7 +14,9 @@ from datetime import datetime, timedelta
 
 from hourhand.domain.ids import content_hash
 from hourhand.domain.schedules.journal import in_order, job_times
+from hourhand.domain.schedules.nominal_times import is_used_up
 from hourhand.domain.schedules.schedule import (
+    FormerRule,
     JournalEntry,
     Schedule,
     ScheduleDefinition,
@@ -28,12 +30,29 @@ DELETED_KEPT = timedelta(days=30)
 DEFINITION_KEPT = timedelta(days=400)
 """How long a replaced definition is kept, for backfills that still work by it."""
 
+MAX_FORMER_RULES = 8
+"""Edits of the rule before all is decided, as in one pause: one more gives up what was missed."""
+
+_RULE = (
+    *("expressions", "timezone", "anchor", "dst_gap", "dst_fold", "exclude"),
+    *("start_at", "end_at"),
+)
+"""The parts of a definition on which its nominal times depend."""
+
 _TICK = timedelta(milliseconds=1)
 
 
 def definition_name(definition: ScheduleDefinition) -> str:
-    """Return the name of a definition: the same for equal ones, and for those alone."""
-    return content_hash("definition", json.dumps(asdict(definition), sort_keys=True, default=str))
+    """Return the name of a definition: the same for equal ones, and for those alone.
+
+    A field that was added later counts only if it is set, so that a stored one keeps its name.
+    """
+    record = asdict(definition)
+    if not definition.is_anchor_given:
+        del record["is_anchor_given"]
+    if definition.expires_after_seconds is None:
+        del record["expires_after_seconds"]
+    return content_hash("definition", json.dumps(record, sort_keys=True, default=str))
 
 
 def create(
@@ -66,6 +85,21 @@ def create(
     )
 
 
+def put_over_deleted(schedule: Schedule, deleted: Schedule) -> Schedule:
+    """Return a new schedule under the id of a deleted one: another incarnation.
+
+    It goes on with the events of that one, and with nothing else.
+    """
+    return replace(
+        schedule,
+        sequence=deleted.sequence + 1,
+        revision=deleted.revision + 1,
+        incarnation=deleted.incarnation + 1,
+        tenant_since=deleted.tenant_since or deleted.created_at,
+        last_event=deleted.last_event,
+    )
+
+
 def replace_definition(
     schedule: Schedule,
     definition: ScheduleDefinition,
@@ -75,39 +109,49 @@ def replace_definition(
     write_id: str,
     paused: bool | None = None,
     managed_by: str | None = None,
-    undecided: tuple[JournalEntry, ...] = (),
+    before: ScheduleDefinition | None = None,
 ) -> Schedule:
-    """Point a schedule, or one that was deleted, to another definition.
+    """Point a schedule to another definition.
 
     To be called with the note that it is to have: see `with_put_note`. ``paused``: whether it is to
-    be paused, ``managed_by``: its origin (``None``: both as before). ``undecided``: the entries of
-    nominal times up to ``now`` that the one before left undecided.
+    be paused, ``managed_by``: its origin (``None``: both as before). ``before``: its definition
+    until now. If that `gives_up`, the journal has what it leaves undecided already.
     """
-    revived = schedule.deleted_at is not None
-    kept_origin = "" if revived else schedule.managed_by
-    was_paused_at = None if revived else schedule.paused_at
+    was_paused_at = schedule.paused_at
     is_paused = was_paused_at is not None if paused is None else paused
+    is_resumed = was_paused_at is not None and not is_paused
+    reopened = _reopened(schedule, now, write_id)
+    former = tuple(rule for rule in schedule.former if rule.until > reopened.cursor)
+    if before is None or gives_up(schedule, before):
+        reopened, former = replace(reopened, cursor=floor_ms(now)), ()
+    elif reopened.cursor < now and _rule_of(before) != _rule_of(definition):
+        former = (*former, FormerRule(schedule.definition, floor_ms(now)))
     return replace(
-        _reopened(schedule, now, write_id),
+        reopened,
         definition=definition_name(definition),
-        created_at=now if revived else schedule.created_at,
-        cursor=floor_ms(now),
+        former=former,
         zone_data=zone_data,
         next_at=_next_visit(schedule, now, is_live=not is_paused),
         made=0,
-        served_until=None,
         paused_at=(was_paused_at or now) if is_paused else None,
-        paused_from=None,
-        resumed_at=None,
-        deleted_at=None,
-        keep_until=None,
-        # A schedule that is put again after its deletion goes on with its events.
-        tenant_since=schedule.tenant_since or (schedule.created_at if revived else None),
-        managed_by=kept_origin if managed_by is None else managed_by,
+        paused_from=was_paused_at if is_resumed else None if is_paused else schedule.paused_from,
+        resumed_at=now if is_resumed else None if is_paused else schedule.resumed_at,
+        managed_by=schedule.managed_by if managed_by is None else managed_by,
         paused_by=schedule.paused_by if was_paused_at is not None and paused is None else "",
         broken="",
-        journal=in_order((*until(schedule.journal, now), *undecided)),
     )
+
+
+def gives_up(schedule: Schedule, before: ScheduleDefinition) -> bool:
+    """Whether an edit of a schedule with the definition ``before`` leaves nothing to be decided.
+
+    It made all jobs that it may; or its rule was edited too often since its cursor.
+    """
+    return is_used_up(schedule, before) or len(schedule.former) >= MAX_FORMER_RULES
+
+
+def _rule_of(definition: ScheduleDefinition) -> list[object]:
+    return [getattr(definition, name) for name in _RULE]
 
 
 def give_to_tenant(schedule: Schedule, *, now: datetime) -> Schedule:
@@ -212,14 +256,11 @@ def with_put_note(schedule: Schedule, note: str | None, *, paused: bool | None) 
     that it is paused, while such a note stands. Every other put states the schedule's own note. A
     note that is shown already changes neither: a caller may send back what it read.
     """
-    is_deleted = schedule.deleted_at is not None
-    if is_deleted:
-        schedule = _without_pause_note(schedule)
     if note is not None and note != schedule.note:
         is_of_pause = bool(paused) and (schedule.is_live or schedule.own_note is not None)
         with_note = _with_pause_note if is_of_pause else _with_own_note
         schedule = with_note(schedule, note)
-    was_paused = schedule.paused_at is not None and not is_deleted
+    was_paused = schedule.paused_at is not None
     stays_paused = was_paused if paused is None else paused
     return schedule if stays_paused else _without_pause_note(schedule)
 
@@ -293,6 +334,7 @@ def add_backfill(schedule: Schedule, backfill_id: str, *, now: datetime, write_i
         write_id=write_id,
         updated_at=now,
         backfills=(*schedule.backfills, backfill_id),
+        backfills_started=schedule.backfills_started + 1,
         next_at=now,
     )
 

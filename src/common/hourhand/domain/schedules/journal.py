@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from hourhand.domain.schedules.rule import LATEST, MAX_WORK, Work
+from hourhand.domain.schedules.rule import LATEST, Fire, Work
 from hourhand.domain.schedules.schedule import JournalEntry, SkipReason
 
 if TYPE_CHECKING:
@@ -75,19 +75,18 @@ class Runs:
 
 
 def skipped_runs(
-    recurrence: Recurrence,
-    after: datetime,
+    fires: Iterable[Fire],
     until: datetime,
+    work: Work,
     reason: SkipReason,
     made_before: Set[datetime] = frozenset(),
 ) -> tuple[JournalEntry, ...]:
-    """Return the entries of nominal times that no visit will decide any more.
+    """Return the entries of nominal times up to ``until`` that no visit will decide any more.
 
-    ``made_before``: those that have jobs, made by a visit that died.
+    ``work``: that of ``fires``. ``made_before``: those that have jobs, made by a visit that died.
     """
     runs = Runs(until)
-    work = Work(MAX_WORK)
-    for seen, fire in enumerate(recurrence.fires(after, until, work)):
+    for seen, fire in enumerate(fires):
         if seen and work.is_over:
             runs.close()
             # One with a job cannot stand for what is not counted: of these there are few.

@@ -6,12 +6,14 @@ The next ones, the bounds of all, and those that may have jobs though nobody dec
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from hourhand.domain.schedules.jitter import MAX_WORK_A_LOOK
 from hourhand.domain.schedules.journal import SETTLED_AFTER, job_times
-from hourhand.domain.schedules.rule import LATEST, MAX_WORK, Found, GivenUp, Work
+from hourhand.domain.schedules.rule import LATEST, MAX_WORK, Fire, Found, GivenUp, Work
 from hourhand.domain.schedules.schedule import Schedule, ScheduleDefinition
 from hourhand.domain.times import floor_ms
 
@@ -67,6 +69,17 @@ def upcoming(
     after = max([_looked_until(schedule, now), *made[-1:]])
     further = first_fires(definition, recurrence, after=after, count=count - len(made))
     return (*made, *further.times)[:count]
+
+
+def behind_seconds(
+    schedule: Schedule, definition: ScheduleDefinition, recurrence: Recurrence, now: datetime
+) -> int | None:
+    """Return for how long the oldest nominal time is undecided that has come; ``None``: none is."""
+    if not schedule.is_live or is_used_up(schedule, definition) or schedule.cursor >= now:
+        return None
+    after, end = not_before_start(definition, schedule.cursor), last_nominal(definition)
+    found = recurrence.search(after, min(now, end), Work(MAX_WORK_A_LOOK))
+    return int((now - found.at).total_seconds()) if isinstance(found, Found) else None
 
 
 def first_fires(
@@ -209,6 +222,42 @@ def last_nominal(definition: ScheduleDefinition) -> datetime:
     return min(definition.end_at or LATEST, LATEST)
 
 
+@dataclass(frozen=True, slots=True)
+class DatedRule:
+    """A rule of a schedule, in force until an edit; the present one has no end."""
+
+    definition: ScheduleDefinition
+    recurrence: Recurrence
+    until: datetime = LATEST
+
+    def fires(self, after: datetime, until: datetime, work: Work) -> Iterator[Fire]:
+        """Yield its nominal times later than ``after`` and at most at ``until``, while in force."""
+        end = min(until, self.until, last_nominal(self.definition))
+        return self.recurrence.fires(not_before_start(self.definition, after), end, work)
+
+
+def fires_of(
+    rules: Sequence[DatedRule], after: datetime, until: datetime, work: Work
+) -> Iterator[Fire]:
+    """Yield the nominal times of rules that were in force one after the other, ascending.
+
+    A time stays only if each later rule has it, too.
+    """
+    for place, rule in enumerate(rules, 1):
+        for fire in rule.fires(after, until, work):
+            yield _judged(fire, rules[place:], work)
+        after = max(after, rule.until)
+
+
+def _judged(fire: Fire, later: Sequence[DatedRule], work: Work) -> Fire:
+    for rule in later:
+        same = next(rule.fires(fire.at - _TICK, fire.at, work), None)
+        if same is None:
+            return replace(fire, is_replaced=True)
+        fire = replace(fire, is_excluded=fire.is_excluded or same.is_excluded)
+    return fire
+
+
 @dataclass(slots=True)
 class PossibleOccurrences:
     """Times whose jobs a visit that died may have made: `MAX_DOUBTS` first ones and last ones."""
@@ -227,12 +276,12 @@ class PossibleOccurrences:
 
 
 def possible_occurrences_between(
-    recurrence: Recurrence, after: datetime, until: datetime
+    rules: Sequence[DatedRule], after: datetime, until: datetime
 ) -> tuple[datetime, ...]:
     """Return the nominal times of a span that may have jobs, although no visit decided them."""
     possible = PossibleOccurrences()
     work = Work(MAX_WORK)
-    for fire in recurrence.fires(after, until, work):
+    for fire in fires_of(rules, after, until, work):
         possible.add(fire.at)
         if work.is_over:
             break

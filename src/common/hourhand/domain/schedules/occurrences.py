@@ -6,22 +6,26 @@ returns. Every visit that decides from the same schedule at the same time orders
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
+from hourhand.domain.groups.overlap import NO_LIMIT, Overlap, OverlapPolicy
+from hourhand.domain.schedules.changes import resume
 from hourhand.domain.schedules.jitter import MAX_WORK_A_LOOK, jitter_at, late_until
 from hourhand.domain.schedules.journal import Runs, merge_runs
 from hourhand.domain.schedules.nominal_times import (
+    MAX_WORK_A_VIEW,
+    DatedRule,
     PossibleOccurrences,
+    fires_of,
     is_used_up,
     last_nominal,
     next_visit_of,
     not_before_start,
 )
-from hourhand.domain.schedules.rule import MAX_WORK, Found, GivenUp, Work
+from hourhand.domain.schedules.rule import MAX_WORK, Fire, Found, GivenUp, Work
 from hourhand.domain.schedules.schedule import (
     MISFIRE_GRACE,
     MisfirePolicy,
@@ -38,11 +42,8 @@ _TICK = timedelta(milliseconds=1)
 MAX_JOBS_A_VISIT = 500
 """More than a look-ahead of one every second; the rest is made by the next visit."""
 
-CATCH_UP_BUFFER = 1_000
-"""How many of those may wait at the claim: more than all ticks of a quarter of an hour make."""
-
 MAX_CATCH_UP = 50
-"""Missed nominal times under the policy ``all`` that may wait for their turn at one time."""
+"""Missed nominal times under the policy ``all`` that the first visit of a tick makes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,8 +82,7 @@ class Decision:
 
 def decide(
     schedule: Schedule,
-    definition: ScheduleDefinition,
-    recurrence: Recurrence,
+    rules: Sequence[DatedRule],
     *,
     now: datetime,
     horizon: datetime,
@@ -92,13 +92,15 @@ def decide(
 ) -> Decision:
     """Decide every nominal time after the cursor up to ``horizon``, within the bounds of a visit.
 
-    ``room``: how many missed ones may be made under the policy ``all``. ``made_before``: those
-    that have jobs already, made by a visit that died; they are never skipped. ``work``: what it may
-    cost, by default `MAX_WORK`; the next visit goes on where it was over.
+    ``rules``: those in force since the cursor; the last one is the present one. ``room``: how many
+    missed ones may be made under the policy ``all``. ``made_before``: those that have jobs already,
+    made by a visit that died; they are never skipped. ``work``: what it may cost, by default
+    `MAX_WORK`; the next visit goes on where it was over.
     """
     if not schedule.is_live:
         return Decision((), replace(schedule, next_at=None))
     work = Work(MAX_WORK) if work is None else work
+    definition, recurrence = rules[-1].definition, rules[-1].recurrence
     late = late_until(schedule, definition, recurrence, now - MISFIRE_GRACE, work)
     missed_until = late.until
     if schedule.resumed_at is not None:
@@ -115,11 +117,45 @@ def decide(
         work,
         Runs(now),
         Runs(now),
+        rules,
         last_fire=schedule.last_fire,
         last_made=schedule.last_made,
         served_until=schedule.served_until,
     )
     return visit.decide(horizon)
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """What a resume would do about the missed times: how many run, from when to when.
+
+    ``is_least``: there are more than were looked at.
+    """
+
+    runs: int
+    first: datetime | None
+    last: datetime | None
+    skipped: int
+    is_least: bool
+
+
+def after_resume(
+    schedule: Schedule, rules: Sequence[DatedRule], now: datetime
+) -> Resumption | None:
+    """Return what a resume at ``now`` would do; ``None`` for a schedule that is not paused."""
+    if schedule.paused_at is None:
+        return None
+    resumed = replace(resume(schedule, now=now, write_id="", note=None), journal=())
+    work, room = Work(MAX_WORK_A_VIEW), MAX_JOBS_A_VISIT
+    decision = decide(resumed, rules, now=now, horizon=now, room=room, work=work)
+    times = [order.nominal for order in decision.orders]
+    return Resumption(
+        runs=len(times),
+        first=times[0] if times else None,
+        last=times[-1] if times else None,
+        skipped=sum(entry.count for entry in decision.schedule.journal if entry.reason),
+        is_least=decision.schedule.next_at == now,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +186,7 @@ class _Visit:
     work: Work
     runs: Runs
     after_candidate: Runs
+    rules: Sequence[DatedRule]
     orders: list[OccurrenceOrder] = field(default_factory=list)
     old_doubts: PossibleOccurrences = field(default_factory=PossibleOccurrences)
     possible: PossibleOccurrences = field(default_factory=PossibleOccurrences)
@@ -162,16 +199,15 @@ class _Visit:
 
     def decide(self, horizon: datetime) -> Decision:
         cursor, end = self.schedule.cursor, last_nominal(self.definition)
-        after = not_before_start(self.definition, cursor)
         until = min(horizon, self.looked_until or horizon)
         is_cut = until < min(horizon, end)
-        for fire in self.recurrence.fires(after, min(until, end), self.work):
+        for fire in fires_of(self.rules, cursor, until, self.work):
             if self._is_used_up():
                 break
             if self._must_stop(fire.at):
                 is_cut, until = True, cursor
                 break
-            self._judge(fire.at, is_excluded=fire.is_excluded)
+            self._judge(fire)
             cursor = fire.at
             self.seen += 1
         cursor = max(self.schedule.cursor, until)
@@ -186,7 +222,12 @@ class _Visit:
         return Decision(tuple(self.orders), decided, possible, self.seen, must_search_on)
 
     def _is_fire_in(self, after: datetime, until: datetime) -> bool:
-        return isinstance(self.recurrence.search(after, until, Work(MAX_WORK_A_LOOK)), Found)
+        work = Work(MAX_WORK_A_LOOK)
+        edited_at = max((rule.until for rule in self.rules[:-1]), default=after)
+        for fire in fires_of(self.rules, after, min(until, edited_at), work):
+            if fire.is_wanted or work.is_over:
+                return fire.is_wanted
+        return isinstance(self.recurrence.search(max(after, edited_at), until, work), Found)
 
     def _decided(self, cursor: datetime, next_at: datetime | None) -> Schedule:
         return replace(
@@ -199,6 +240,7 @@ class _Visit:
             last_made=self.last_made,
             served_until=self.served_until,
             journal=merge_runs((*self.schedule.journal, *self.runs.entries), self.now),
+            former=tuple(rule for rule in self.schedule.former if rule.until > cursor),
         )
 
     def _next_visit(
@@ -224,15 +266,17 @@ class _Visit:
         catches_up = self.definition.misfire.policy is MisfirePolicy.ALL
         return catches_up and nominal <= self.missed_until and self.caught_up >= self.room
 
-    def _judge(self, nominal: datetime, *, is_excluded: bool) -> None:
-        is_missed = nominal <= self.missed_until
-        if self._may_be_excluded_since(nominal) if is_excluded else is_missed:
+    def _judge(self, fire: Fire) -> None:
+        nominal, is_missed = fire.at, fire.at <= self.missed_until
+        if is_missed if fire.is_wanted else self._may_be_excluded_since(nominal):
             (self.old_doubts if self._is_too_old(nominal) else self.possible).add(nominal)
         if nominal in self.made_before:
             self._note_made(nominal, is_missed=is_missed)
-        elif is_excluded:
+        elif not fire.is_wanted:
             runs = self.runs if self.candidate is None else self.after_candidate
-            runs.skip(nominal, SkipReason.EXCLUDED)
+            is_replaced = fire.is_replaced and not fire.is_excluded
+            replaced = self._reason_missed(nominal, SkipReason.REPLACED)
+            runs.skip(nominal, replaced if is_replaced else SkipReason.EXCLUDED)
             return
         elif is_missed:
             self._judge_missed(nominal)
@@ -315,7 +359,7 @@ class _Visit:
                 run_at=run_at,
                 previous=self.last_made,
                 interval_start=interval_start,
-                overlap=overlap_of(schedule.id, self.definition, is_catching_up=is_missed),
+                overlap=overlap_of(schedule.key, self.definition, is_catching_up=is_missed),
                 revision=schedule.revision,
             )
         )
@@ -324,7 +368,7 @@ class _Visit:
 
 
 def overlap_of(
-    schedule_id: str, definition: ScheduleDefinition, *, is_catching_up: bool = False
+    key: str, definition: ScheduleDefinition, *, is_catching_up: bool = False
 ) -> Overlap | None:
     """Return how a schedule's job is judged against the others; ``None``: not at all.
 
@@ -337,5 +381,6 @@ def overlap_of(
         policy = OverlapPolicy.SKIP
     limit = definition.buffer_limit
     if is_catching_up and definition.misfire.policy is MisfirePolicy.ALL:
-        policy, limit = OverlapPolicy.BUFFER_ALL, max(limit, CATCH_UP_BUFFER)
-    return Overlap(group=schedule_id, policy=policy, max_running=most or 1, buffer_limit=limit)
+        # None of those is refused: no more are made while as many wait as may.
+        policy, limit = OverlapPolicy.BUFFER_ALL, NO_LIMIT
+    return Overlap(group=key, policy=policy, max_running=most or 1, buffer_limit=limit)

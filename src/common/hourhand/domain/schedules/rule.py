@@ -150,8 +150,8 @@ class Rule:
     """When a schedule fires: at every instant of any of its expressions (a union).
 
     ``anchor``: an expression ``rate()`` fires at the anchor plus each whole multiple of its
-    interval, before and after; it needs one. The policies apply to local times of fixed hour and
-    minute; where either field starts with ``*`` the expression follows real time.
+    interval, before and after; it needs one. An expression with all 24
+    hours follows real time; the policies apply to every other one, however its values are written.
     """
 
     expressions: tuple[str, ...]
@@ -164,10 +164,19 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Fire:
-    """A nominal time of a schedule (UTC, whole seconds), and whether an exclusion removes it."""
+    """A nominal time of a schedule (UTC, whole seconds), and whether an exclusion removes it.
+
+    ``is_replaced``: an edit of the schedule removed it (`fires_of`).
+    """
 
     at: datetime
     is_excluded: bool
+    is_replaced: bool = False
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether neither removes it."""
+        return not (self.is_excluded or self.is_replaced)
 
 
 @dataclass(frozen=True, slots=True)

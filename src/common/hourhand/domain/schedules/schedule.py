@@ -16,8 +16,8 @@ from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from hourhand.domain.groups.overlap import OverlapPolicy
-from hourhand.domain.jobs.job import OnLost, Priority
-from hourhand.domain.jobs.retry import Backoff, Jitter
+from hourhand.domain.jobs.job import LATE, OnLost, Priority
+from hourhand.domain.jobs.retry import RetryChanges
 from hourhand.domain.schedules.rule import DstFold, DstGap, Exclusion
 
 
@@ -48,6 +48,8 @@ class SkipReason(StrEnum):
     BUFFER_FULL = "buffer full"
     REPLACED = "replaced"
     DELETED = "deleted"
+    BACKFILL_CANCELLED = "backfill cancelled"
+    LATE = LATE
 
 
 INCLUDED_AGAIN = "its schedule includes it again"
@@ -78,23 +80,14 @@ class Keep:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RetryChanges:
-    """The parts of a retry policy that a schedule states; the handler's hold for the others."""
-
-    max_attempts: int | None = None
-    backoff: Backoff | None = None
-    base_seconds: float | None = None
-    max_delay_seconds: float | None = None
-    jitter: Jitter | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ScheduleDefinition:
     """What a schedule runs and when. It never changes: a replaced schedule has another one.
 
     Policies of the job that are ``None`` are the handler's when the job is created. ``max_running``
     ``None`` is no limit under ``allow`` and 1 under every other policy. ``is_union``: the
-    expression was given as a list.
+    expression was given as a list. ``is_anchor_given``: by a caller, as itself or as the start.
+    ``expires_after_seconds``: a job that has not started this long after its nominal time does not
+    start, unless a backfill made it.
     """
 
     expressions: tuple[str, ...]
@@ -117,12 +110,14 @@ class ScheduleDefinition:
     end_at: datetime | None = None
     jitter_seconds: float = 0.0
     misfire: Misfire = field(default_factory=Misfire)
+    expires_after_seconds: int | None = None
     overlap: OverlapPolicy = OverlapPolicy.SKIP
     max_running: int | None = None
     buffer_limit: int = 100
     max_occurrences: int | None = None
     pause_on_failure: bool = False
     keep: Keep = field(default_factory=Keep)
+    is_anchor_given: bool = False
 
     @property
     def calendars(self) -> tuple[str, ...]:
@@ -147,6 +142,19 @@ class JournalEntry:
     is_least: bool = False
 
 
+def incarnation_key(schedule_id: str, incarnation: int) -> str:
+    """Return the key of an incarnation of a schedule; see `Schedule.key`."""
+    return f"{schedule_id}.{incarnation}" if incarnation else schedule_id
+
+
+@dataclass(frozen=True, slots=True)
+class FormerRule:
+    """The name of a definition that an edit replaced at ``until``, before all was decided."""
+
+    definition: str
+    until: datetime
+
+
 CODE = "code"
 """The origin of the schedules that ``@job`` declares."""
 
@@ -167,6 +175,10 @@ class ScheduleEventKind(StrEnum):
     """Of a handler: the numbers of one of its limits."""
     FREED = "F"
     """Of a handler: the slot that a DEAD job kept of one of its limits."""
+
+
+EVENT_NOTE_BYTES = 200
+"""How much of a note an event keeps: the schedule's item stays below 1 KB with it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -204,7 +216,10 @@ class Schedule:
     paused it, which may resume it; empty where a person or a failure did. ``own_note``: the note
     from before its pause, for which the note of the pause stands until it is resumed; ``None``:
     ``note`` is its own. ``tenant_since``: when it was given to its tenant, which sees no event from
-    before; ``None``: it has had that tenant since ``created_at``.
+    before; ``None``: it has had that tenant since ``created_at``. ``backfills_started`` counts its
+    backfills, and so gives each its number. ``former``: the definitions, from the oldest on, that
+    ruled a part of the time after the cursor, and had other nominal times. ``incarnation``: how
+    many schedules of its id were deleted before it was put.
     """
 
     id: str
@@ -234,13 +249,24 @@ class Schedule:
     own_note: str | None = None
     tenant_since: datetime | None = None
     backfills: tuple[str, ...] = ()
+    backfills_started: int = 0
     journal: tuple[JournalEntry, ...] = ()
     last_event: ScheduleEvent | None = None
+    former: tuple[FormerRule, ...] = ()
+    incarnation: int = 0
 
     @property
     def is_live(self) -> bool:
         """Whether it makes occurrences: neither paused nor deleted."""
         return self.paused_at is None and self.deleted_at is None
+
+    @property
+    def key(self) -> str:
+        """Under which its jobs, pages and backfills are known, and those of no other incarnation.
+
+        An id has no dot.
+        """
+        return incarnation_key(self.id, self.incarnation)
 
 
 class BackfillOrder(StrEnum):
@@ -266,6 +292,15 @@ ReprocessChoice: TypeAlias = Reprocess | Literal["none", "failed", "all"]
 """What callers write for it."""
 
 
+class BackfillStatus(StrEnum):
+    """How a backfill stands. It is done once its jobs have ended."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    DONE = "done"
+    CANCELLED = "cancelled"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Backfill:
     """Past nominal times to be run on purpose, from ``start`` to ``end``, both included.
@@ -274,7 +309,9 @@ class Backfill:
     times were dealt with, ``reached`` the last of them, in its order; ``made`` and ``skipped``
     count what became of them. ``total``: those and what is still to come, as it was when last
     looked at; a calendar may change it. ``waiting``: ids of jobs made for it that had not ended
-    then.
+    then, or that a pause withdrew. ``failed`` counts those that ended DEAD. The ``id`` begins with
+    its number, see `Schedule`. ``in_pause``: when the pause of its schedule began in which it was
+    started or resumed; that pause does not stop it.
     """
 
     id: str
@@ -294,14 +331,43 @@ class Backfill:
     reached: datetime | None = None
     made: int = 0
     skipped: int = 0
+    failed: int = 0
     waiting: tuple[str, ...] = ()
+    paused_at: datetime | None = None
+    in_pause: datetime | None = None
+    cancelled_at: datetime | None = None
     note: str = ""
     keep_until: datetime | None = None
 
     @property
+    def number(self) -> int:
+        """Its number among the backfills of its schedule; 0 where an older version began it."""
+        head, _, rest = self.id.partition("-")
+        return int(head) if rest else 0
+
+    @property
     def is_done(self) -> bool:
-        """Whether every nominal time was dealt with."""
-        return self.position >= self.total
+        """Whether every nominal time was dealt with, and no job of it is still to end."""
+        return self.position >= self.total and not self.waiting
+
+    def stopped_by(self, schedule: Schedule) -> SkipReason | None:
+        """Return why none of its jobs may begin; ``None``: they may."""
+        if schedule.deleted_at is not None or schedule.key != self.schedule_id:
+            return SkipReason.DELETED
+        if self.cancelled_at is not None:
+            return SkipReason.BACKFILL_CANCELLED
+        if self.paused_at is not None or schedule.paused_at not in {None, self.in_pause}:
+            return SkipReason.PAUSED
+        return None
+
+    def status(self, schedule: Schedule) -> BackfillStatus:
+        """Return what a caller is shown. One that its schedule dropped counts as cancelled."""
+        if self.cancelled_at is None and self.is_done:
+            return BackfillStatus.DONE
+        if self.cancelled_at is not None or self.id not in schedule.backfills:
+            return BackfillStatus.CANCELLED
+        is_stopped = self.stopped_by(schedule) is not None
+        return BackfillStatus.PAUSED if is_stopped else BackfillStatus.RUNNING
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hourhand.domain.durable.built_in import BATCH, CALLBACKS, MEMBERS, BatchStatus
 from hourhand.domain.durable.joins import (
@@ -15,23 +16,16 @@ from hourhand.domain.durable.joins import (
     root_of,
     without_strays,
 )
-from hourhand.domain.durable.open_batches import (
-    put_open_root,
-)
+from hourhand.domain.durable.open_batches import put_open_root
 from hourhand.domain.durable.records import MAX_RECORDS
 from hourhand.domain.errors import InvalidInput
 from hourhand.domain.jobs.job import Job, JobStatus
-from hourhand.domain.jobs.parents import (
-    child_id,
-)
+from hourhand.domain.jobs.parents import child_id
+from hourhand.domain.jobs.submission import NewJob
 from hourhand.ports.handler_directory import BUILT_IN_HANDLERS
 from hourhand.services.durable.members import members_of_batch
 from hourhand.services.durable.open_batches import OpenBatches
 from hourhand.services.jobs.submission import SubmissionService, Submitted
-
-if TYPE_CHECKING:
-    from hourhand.api.requests import JobSubmission
-
 
 _ENDS = {
     JobStatus.SUCCEEDED: BatchStatus.SUCCEEDED,
@@ -61,7 +55,7 @@ class BatchService(OpenBatches):
 
     def submit(
         self,
-        request: JobSubmission,
+        request: NewJob,
         *,
         is_open: bool,
         actor: str,
@@ -74,8 +68,9 @@ class BatchService(OpenBatches):
         `InvalidInput` naming the wrong fields of members and callbacks, and as
         `SubmissionService.submit`.
         """
-        callbacks = {n: request.payload[n] for n in CALLBACKS if n in request.payload}
-        jobs = first if is_open else request.payload[MEMBERS]
+        payload = json.loads(request.payload_text)
+        callbacks = {n: payload[n] for n in CALLBACKS if n in payload}
+        jobs = first if is_open else payload[MEMBERS]
         try:
             self.members.require_valid("batch", members_of_batch(jobs, callbacks))
         except InvalidInput:

@@ -74,7 +74,7 @@ def _is_counted(record: JoinRecord) -> bool:
     records, and may be woken up to a record late.
     """
     failed = record.failed
-    return record.call.tolerate is not None and failed > 0 and failed & (failed - 1) == 0
+    return record.call.most_failures is not None and failed > 0 and failed & (failed - 1) == 0
 
 
 def _report(job: Job, link: ParentLink, result_text: str | None) -> SideItemUpdate:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from hourhand.domain.durable.calls import RunEnds
 from hourhand.domain.durable.joins import JoinedCall, JoinRecord, join_prefix, joined_calls
 from hourhand.domain.durable.records import MAX_RECORDS
 from hourhand.domain.errors import (
+    CannotStart,
     Compensated,
     HourhandError,
     NotFound,
@@ -29,6 +30,7 @@ from hourhand.domain.jobs.parents import (
     child_id,
     midnight_after,
 )
+from hourhand.domain.jobs.submission import NewJob
 from hourhand.domain.jobs.transitions import prolong_child
 from hourhand.domain.times import to_ms
 from hourhand.ports.clock import Clock
@@ -40,9 +42,7 @@ from hourhand.services.jobs.due import DueJobs
 from hourhand.services.jobs.new_job import build_job
 from hourhand.services.jobs.operations import OperationsService
 from hourhand.services.jobs.payload_store import PayloadStore
-
-if TYPE_CHECKING:
-    from hourhand.api.requests import JobSubmission
+from hourhand.services.jobs.quota_gate import QuotaGate
 
 READ_TOGETHER = 100
 """Children that are read at a time: the keys of one BatchGetItem."""
@@ -50,7 +50,7 @@ READ_TOGETHER = 100
 MAX_LOST_RACES = 10
 """How often a child may change between the read and the write."""
 
-ParseSubmission: TypeAlias = Callable[[Mapping[str, Any]], "JobSubmission"]
+ParseSubmission: TypeAlias = Callable[[Mapping[str, Any]], "NewJob"]
 """Reads a submission. Raises `InvalidInput`."""
 
 
@@ -58,8 +58,8 @@ ParseSubmission: TypeAlias = Callable[[Mapping[str, Any]], "JobSubmission"]
 class Children:
     """The child jobs of runs. Each is a job of its own: what is done here may be done twice.
 
-    ``cancelled_together``: how many children of a run that ended are cancelled at a time. The sweep
-    continues with the others.
+    ``refusal``: why a child of a run could never start. ``cancelled_together``: how many children
+    of a run that ended are cancelled at a time. The sweep continues with the others.
     """
 
     jobs: JobStore
@@ -70,18 +70,26 @@ class Children:
     drafts: Drafts
     clock: Clock
     parse: ParseSubmission
+    refusal: Callable[[Job, Job], str | None]
     cancelled_together: int
+    quotas: QuotaGate
 
     def put(self, children: Sequence[Job]) -> None:
-        """Put children, each if it is absent. Raises `Unavailable`."""
-        for result in self.due.put_many(children, RUN):
+        """Put children, each if it is absent, as many as the quotas of their tenants allow.
+
+        Raises `Unavailable`, and for those that were not put `QuotaExceeded`.
+        """
+        tenants = {child.id: child.tenant for child in children}
+        refused = self.quotas.refusals_of_new(tenants, RUN, self.jobs)
+        accepted = [child for child in children if child.id not in refused]
+        for result in (*self.due.put_many(accepted, RUN), *refused.values()):
             if isinstance(result, HourhandError):
                 raise result
 
     def build(self, run: Job, link: ParentLink, spec: ChildSpec) -> Job:
         """Return the job of a child. It has the tenant of its run, unless it states one.
 
-        Raises `InvalidInput`, `NoKeyedLimit`, `TooLarge` and `Unavailable`.
+        Raises `InvalidInput`, `NoKeyedLimit`, `CannotStart`, `TooLarge` and `Unavailable`.
         """
         # A field that is null is not given, the tenant included.
         given = {name: value for name, value in spec.fields.items() if value is not None}
@@ -90,9 +98,13 @@ class Children:
         job_id = child_id(link.run_id, link.segment, link.join_key, link.index)
         now = self.clock.now()
         draft = self.drafts.draft(request, handler, job_id, now, RUN, run.trace_id)
-        return replace(
+        child = replace(
             build_job(request, draft), parent=replace(link, reads_results=spec.reads_results)
         )
+        refusal = None if link.is_abandoned else self.refusal(run, child)
+        if refusal is not None:
+            raise CannotStart(refusal)
+        return child
 
     def read(self, job_ids: Sequence[str]) -> dict[str, Job]:
         """Read children, those that exist. Raises `WrittenByNewer` and `Unavailable`."""
@@ -142,7 +154,7 @@ class Children:
         """
         left = self.cancelled_together
         reason = cancel_reason(PARENT_ENDED, run.round)
-        for joined in self.calls_of(run):
+        for joined in calls_of(self.side_items, run):
             if joined.call.is_abandoned:
                 continue
             open_ids = list(open_children(run, joined, joined.records))
@@ -188,12 +200,11 @@ class Children:
             job = result.current
         raise Unavailable(f"The child {job.id} changed too often; the run is tried again.")
 
-    def calls_of(self, run: Job) -> list[JoinedCall]:
-        """Return the calls of a run's segment that submitted children."""
-        items = self.side_items.query_items(
-            run.id, prefix=join_prefix(run.segment), limit=MAX_RECORDS
-        )
-        return joined_calls(items, to_ms(run.created_at))
+
+def calls_of(side_items: SideItemStore, run: Job) -> list[JoinedCall]:
+    """Return the calls of a run's segment that submitted children."""
+    items = side_items.query_items(run.id, prefix=join_prefix(run.segment), limit=MAX_RECORDS)
+    return joined_calls(items, to_ms(run.created_at))
 
 
 def open_children(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from hourhand.domain.durable.built_in import GRAPH, refusal_path
 from hourhand.domain.durable.calls import RunEnds
@@ -17,6 +16,7 @@ from hourhand.domain.graphs.definition import GraphDefinition, Node
 from hourhand.domain.graphs.rules import Decision
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus
 from hourhand.domain.jobs.parents import child_id
+from hourhand.domain.jobs.submission import NewJob
 from hourhand.domain.times import from_ms
 from hourhand.ports.handler_directory import BUILT_IN_HANDLERS
 from hourhand.services.durable.children import READ_TOGETHER
@@ -26,9 +26,6 @@ from hourhand.services.durable.redrives import RedrivePlan, RunRedrives
 from hourhand.services.durable.runs import DurableRuns
 from hourhand.services.jobs.payload_store import PayloadStore
 from hourhand.services.jobs.submission import SubmissionService, Submitted
-
-if TYPE_CHECKING:
-    from hourhand.api.requests import JobSubmission
 
 WAITING, SKIPPED = "WAITING", "SKIPPED"
 """The states of a node that has no job."""
@@ -74,7 +71,7 @@ class GraphService:
 
     def submit(
         self,
-        request: JobSubmission,
+        request: NewJob,
         definition: GraphDefinition,
         *,
         actor: str,
@@ -100,7 +97,8 @@ class GraphService:
     def view(self, job: Job) -> GraphView:
         """Return the graph that a job is. Raises `NotFound` for any other job, `Unavailable`."""
         definition, records = self._read(job)
-        journal = Journal(records, round_=job.round, resets=self.runs.resets(job))
+        resets, _ = self.runs.resets(job)
+        journal = Journal(records, round_=job.round, resets=resets)
         record = journal.stored(RecordKind.DECISIONS, "")
         names = definition.names
         decided = {} if record is None else decisions_in_force(record, names, journal)

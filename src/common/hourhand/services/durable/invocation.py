@@ -19,18 +19,10 @@ from hourhand.domain.durable.calls import (
     Try,
     Value,
 )
+from hourhand.domain.durable.effects import Effects, earlier_effects, effects_of, effects_text
 from hourhand.domain.durable.names import branch_of, renamed, step_key
-from hourhand.domain.durable.records import (
-    Record,
-    RecordKind,
-    RecordOutcome,
-    error_text,
-)
-from hourhand.domain.durable.reversals import UNKNOWN_OUTCOMES
-from hourhand.domain.durable.signals import (
-    CONSUMED_KEPT,
-    mark_consumed,
-)
+from hourhand.domain.durable.records import Record, RecordKind, RecordOutcome, error_text
+from hourhand.domain.durable.signals import CONSUMED_KEPT, mark_consumed
 from hourhand.domain.durable.writes import (
     cursor_allowed,
     interruption_allowed,
@@ -72,7 +64,7 @@ class Invocation(RunDecisions):
 
     def step_key(self, path: str) -> str:
         """Return the idempotency key of a step."""
-        return step_key(self.run_id, self.segment, path, self.journal.reset_round(path))
+        return step_key(self.run_id, self.segment, path, self.journal.key_round(path))
 
     def begin_step(
         self, path: str, options: StepOptions, *, fits: bool
@@ -116,7 +108,7 @@ class Invocation(RunDecisions):
             "n": attempt.number,
             "bg": to_ms(attempt.began_at),
             "pv": 1 if options.is_private else None,
-            **self._reversal(attempt.path, options, is_unknown=self._is_unknown(attempt.path)),
+            **self._reversal(attempt.path, options, self._effects_before(attempt.path)),
         }
         floor = self._floor(RecordKind.STEP, attempt.path, is_once=options.is_once)
         allowed = start_allowed(self.scope, floor, attempt.seen, is_once=options.is_once)
@@ -143,13 +135,14 @@ class Invocation(RunDecisions):
         delay: timedelta | None,
         counts: bool,
         fits: bool,
+        is_unknown: bool = False,
     ) -> Try | Suspension | Failure | Value:
         """Decide what follows a failed try, and record it where it must be."""
         if counts and (not error.retryable or attempt.number >= policy.max_attempts):
             failed = {
                 "o": RecordOutcome.FAILED.value,
                 "r": error_text(error),
-                "uk": 1 if error.type in UNKNOWN_OUTCOMES else None,
+                "uk": 1 if is_unknown else None,
             }
             return self._end(attempt, options, failed, Failure(error)) or Failure(error)
         wait = delay if delay is not None else self._delay(policy, attempt.number)
@@ -162,7 +155,7 @@ class Invocation(RunDecisions):
             "o": RecordOutcome.RETRYING.value,
             "r": error_text(error),
             "u": to_ms(due),
-            "uk": 1 if error.type in UNKNOWN_OUTCOMES else None,
+            "uk": 1 if is_unknown else None,
         }
         ended = self._end(replace(attempt, number=done), options, values, None)
         if ended is not None:
@@ -181,10 +174,16 @@ class Invocation(RunDecisions):
     ) -> Value | Failure | None:
         """Record how a try ended; return ``answer``, or what another worker recorded before."""
         path, seen = attempt.path, attempt.seen
-        is_unknown = values.get("uk") is not None or (seen is not None and seen.is_unknown)
+        effects = self._effects_before(path)
+        if options.has_start:
+            # A start says what was before it, and this try has ended.
+            effects = earlier_effects(seen)
+            is_unknown = values.get("uk") is not None or (seen is not None and seen.is_unknown)
+            if is_unknown and seen is not None and seen.is_compensated:
+                effects.setdefault(self.journal.key_round(path), None)
         whole = {
             **values,
-            **self._reversal(path, options, is_unknown=is_unknown),
+            **self._reversal(path, options, effects),
             "n": attempt.number,
             "bg": to_ms(attempt.began_at),
             "e": to_ms(self.ports.clock.now()),
@@ -211,21 +210,27 @@ class Invocation(RunDecisions):
             break
         return self._settled(standing)
 
-    def _is_unknown(self, path: str) -> bool:
-        """Whether an earlier try of a step may have had its effect, without a result of it."""
-        before = self.journal.stored(RecordKind.STEP, path)
-        if before is None or before.round < self.journal.reset_round(path):
-            return False
-        return before.is_unknown or before.outcome is RecordOutcome.STARTED
+    def _effects_before(self, path: str) -> Effects:
+        """Return the effects that a step may have had, whether its record counts or not."""
+        return effects_of(self.journal.stored(RecordKind.STEP, path))
 
     def _reversal(
-        self, path: str, options: StepOptions, *, is_unknown: bool
+        self, path: str, options: StepOptions, effects: Effects
     ) -> dict[str, Stored | None]:
-        """Return the attributes of a record that its compensation reads."""
-        if not options.is_compensated:
+        """Return the attributes of a record that its compensation reads.
+
+        Code without the compensation keeps those of earlier effects: they are not reversed, and
+        the compensation says so.
+        """
+        if not options.is_compensated and not effects:
             return {"cm": None, "uk": None}
-        reset = self.journal.reset_round(path)
-        return {"cm": 1, "uk": 1 if is_unknown else None, "rr": reset or None}
+        key_round = self.journal.key_round(path)
+        return {
+            "cm": 1,
+            "uk": 1 if key_round in effects else None,
+            "rr": key_round or None,
+            "ef": effects_text(effects, key_round),
+        }
 
     def _interrupted(self, record: Record) -> Failure | Value:
         """Record that a step that runs once was interrupted: it may have had its effect."""
@@ -237,7 +242,8 @@ class Invocation(RunDecisions):
             "r": error_text(INTERRUPTED),
             "cm": 1 if record.is_compensated else None,
             "uk": 1 if record.is_compensated else None,
-            "rr": record.reset_round or None,
+            "rr": record.key_round or None,
+            "ef": record.effects_text,
             "pv": 1 if record.is_private else None,
         }
         if record.token >= self.scope.token:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from hourhand.domain.errors import FieldError, InvalidInput, TooLarge
 from hourhand.domain.graphs.definition import GraphDefinition, Node
+from hourhand.domain.jobs.submission import NewJob
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
 from hourhand.services.jobs.drafts import Drafts, require_handler
-
-if TYPE_CHECKING:
-    from hourhand.api.requests import JobSubmission
 
 MAX_PROBLEMS = 20
 """How many problems an error lists."""
@@ -24,7 +22,7 @@ NODE_FIELDS = ("map", "after", "when", "on_failure")
 
 _WORK = ("handler", "payload")
 
-ParseMember: TypeAlias = "Callable[[object, Sequence[str]], JobSubmission]"
+ParseMember: TypeAlias = "Callable[[object, Sequence[str]], NewJob]"
 """Reads a job, beside which the caller may state other fields. Raises `InvalidInput`."""
 
 

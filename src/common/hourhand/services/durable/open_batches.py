@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from hourhand.domain.durable.built_in import BATCH, CALLBACKS, MEMBERS
@@ -46,13 +47,7 @@ from hourhand.domain.errors import (
     Unavailable,
 )
 from hourhand.domain.jobs.job import Job
-from hourhand.domain.jobs.parents import (
-    CHUNK,
-    ChildSpec,
-    ParentLink,
-    join_key,
-    midnight_after,
-)
+from hourhand.domain.jobs.parents import CHUNK, ChildSpec, ParentLink, join_key, midnight_after
 from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.side_items import SideItemUpdate
 from hourhand.domain.times import to_ms
@@ -117,8 +112,8 @@ class OpenBatches:
         """Let a batch end once all of its members have; ``total``: how many it must have.
 
         Closing again changes nothing. Raises `NotFound`, `MembersMissing` where a member is not
-        there, or is there beyond the total, `BatchClosed` where another total stands, and
-        `Unavailable`: then it can be repeated.
+        there, or is there beyond the total, `BatchClosed` where another total stands or the batch
+        ended before it was closed, and `Unavailable`: then it can be repeated.
         """
         job = self._require(batch_id)
         opening = self._opening(job)
@@ -127,7 +122,9 @@ class OpenBatches:
             records = self._records(opening)
             if root is None or not root.takes_members:
                 if total is not None and total != self._total(job, records, root):
-                    raise _closed(batch_id)
+                    raise _closed(job)
+            elif job.status.is_final:
+                raise _closed(job)
             elif not self._lock(opening, root, records, total):
                 continue
             self._seal(opening)
@@ -186,7 +183,8 @@ class OpenBatches:
             self.children.build(opening.job, opening.link(first_index + n), ChildSpec(spec))
             for n, spec in enumerate(specs)
         ]
-        for number, indexes in _by_record(range(first_index, first_index + len(specs))):
+        indexes_of_all = range(first_index, first_index + len(specs))
+        for number, indexes in groupby(indexes_of_all, lambda index: index // CHUNK):
             self._add(opening, number, {n % CHUNK: members[n - first_index] for n in indexes})
 
     def _add(self, opening: _Opening, number: int, members: Mapping[int, Job]) -> None:
@@ -210,7 +208,7 @@ class OpenBatches:
             if record is not None and all(state == 1 for state in states.values()):
                 return record
             if opening.job.status.is_final or root is None or not root.takes_members:
-                raise _closed(opening.job.id)
+                raise _closed(opening.job)
             free = [position for position, state in states.items() if state is None]
             if free:
                 last = number * CHUNK + max(free)
@@ -271,7 +269,7 @@ class OpenBatches:
 
     def _keys(self, job: Job) -> dict[str, str]:
         """Return the key of the children of each call: a call that was reset has other ones."""
-        resets = DurableRuns(self.ports).resets(job)
+        resets, _ = DurableRuns(self.ports).resets(job)
         journal = Journal((), round_=job.round, resets=resets)
         created_ms = to_ms(job.created_at)
         return {
@@ -302,14 +300,6 @@ class OpenBatches:
             raise InvalidInput(f"The request {message}.", errors=(FieldError("jobs", message),))
 
 
-def _by_record(indexes: range) -> list[tuple[int, list[int]]]:
-    """Return the indexes by the number of their join record."""
-    numbers: dict[int, list[int]] = {}
-    for index in indexes:
-        numbers.setdefault(index // CHUNK, []).append(index)
-    return list(numbers.items())
-
-
 def _require_members(records: Sequence[JoinRecord], total: int) -> None:
     missing = first_missing(records, total)
     if missing is not None:
@@ -333,8 +323,9 @@ def _states(record: JoinRecord | None, positions: Sequence[int]) -> dict[int, in
     return {position: record.added.get(position) for position in positions}
 
 
-def _closed(batch_id: str) -> BatchClosed:
-    return BatchClosed(f"The batch {batch_id} is closed; it takes no more jobs.")
+def _closed(job: Job) -> BatchClosed:
+    state = job.status.value if job.status.is_final else "closed"
+    return BatchClosed(f"The batch {job.id} is {state}; it takes no more jobs.")
 
 
 def _beyond(batch_id: str, index: int, total: int) -> BatchClosed:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hourhand.domain.durable.calls import RunEnds
+from hourhand.domain.durable.effects import MAX_EFFECTS, effects_of
 from hourhand.domain.durable.names import is_below
 from hourhand.domain.durable.records import SIGNAL, RecordKind
-from hourhand.domain.durable.reversals import compensation_id
 from hourhand.domain.durable.signals import CONSUMED_KEPT, mark_consumed
 from hourhand.domain.durable.writes import put_reset
 from hourhand.domain.errors import (
@@ -23,6 +23,7 @@ from hourhand.domain.graphs.decisions import downstream
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.parents import child_id
 from hourhand.ports.handler_directory import HandlerDirectory
+from hourhand.services.durable.compensation import Compensations
 from hourhand.services.durable.recorded_graphs import graph_of
 from hourhand.services.durable.runs import DurableRuns
 from hourhand.services.durable.signals import require_durable, scope_at
@@ -41,11 +42,15 @@ REPLACED = "replaced by a rerun"
 
 @dataclass(frozen=True, slots=True)
 class RedrivePlan:
-    """Which recorded calls, or which nodes of a graph, count as absent after a redrive."""
+    """Which recorded calls, or which nodes of a graph, count as absent after a redrive.
+
+    ``new_keys``: whether the steps that run again get other keys.
+    """
 
     reset: tuple[str, ...]
     kept: tuple[str, ...]
     is_graph: bool = False
+    new_keys: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,32 +61,39 @@ class RunRedrives:
     operations: OperationsService
     handlers: HandlerDirectory
     contents: PayloadStore
+    compensations: Compensations
 
-    def plan(self, job_id: str, paths: Sequence[str]) -> RedrivePlan:
+    def plan(self, job_id: str, paths: Sequence[str], *, new_keys: bool = False) -> RedrivePlan:
         """Return what a redrive from these paths would run again; writes nothing.
 
         Raises `NotFound`, `NotDurable`, `Compensated`, `WrongState`, `InvalidInput`.
         """
-        return self._plan(self._require_ended(job_id), paths)
+        return self._plan(self._require_ended(job_id), paths, new_keys)
 
-    def redrive_from(self, job_id: str, paths: Sequence[str], *, actor: str) -> Job:
+    def redrive_from(
+        self, job_id: str, paths: Sequence[str], *, actor: str, new_keys: bool = False
+    ) -> Job:
         """Run the calls at these paths again, with all below a branch or a map of that name.
 
-        Of a graph, the nodes of these names, and all nodes after them.
+        Of a graph, the nodes of these names, and all nodes after them. Steps keep their keys, so
+        that a receiver which knows them has no second effect; ``new_keys`` gives them other ones.
 
         It works on any run that ended, also on one that succeeded. Raises as `plan`, and
         `Unavailable`.
         """
         job = self._require_ended(job_id)
-        plan = self._plan(job, paths)
+        plan = self._plan(job, paths, new_keys)
         paths = plan.reset if plan.is_graph else paths
-        resets = {**self.runs.resets(job), **dict.fromkeys(paths, job.round + 1)}
+        resets, keys = self.runs.resets(job)
+        resets = {**resets, **dict.fromkeys(paths, job.round + 1)}
+        given = dict.fromkeys(paths, job.round + 1 if new_keys else 0)
+        keys = {**given, **keys, **(given if new_keys else {})}
         if len(resets) > MAX_RESETS:
             raise _invalid("from", f"would reset more than {MAX_RESETS:,} paths of this run")
         # A request that dies before the move leaves a record that the run does not name.
         name = self.runs.ports.randomness.nonce()
         scope = scope_at(job, self.runs.ports)
-        self.runs.ports.side_items.write_item(put_reset(scope, name, resets))
+        self.runs.ports.side_items.write_item(put_reset(scope, name, resets, keys))
         # Read before the move: after it the run may have new children under these paths.
         replaced = self._failed_children(job, plan.reset)
         redriven = self.operations.redrive(
@@ -93,19 +105,12 @@ class RunRedrives:
     def redrive_fresh(self, job_id: str, *, actor: str) -> Job:
         """Run the whole run again in a new segment: with an empty journal and new step keys.
 
-        One whose steps are being reversed must wait for the end of that. Raises as `plan`, and
-        `Unavailable`.
+        Its steps are reversed, if it did not succeed, by a compensation that goes on beside it.
+        Raises as `plan`, and `Unavailable`.
         """
         job = self._require_final(job_id)
-        if job.compensated_round is not None:
-            undo = self.runs.ports.jobs.get(
-                compensation_id(job.id, job.segment, job.compensated_round)
-            )
-            if undo is None or undo.status is not JobStatus.SUCCEEDED:
-                raise Compensated(
-                    f"The steps of run {job_id} are being reversed. It can be redriven with "
-                    "fresh: true once that has SUCCEEDED."
-                )
+        if job.status is not JobStatus.SUCCEEDED:
+            self.compensations.give_up(job)
         self._mark_signals(job)
         return self.operations.redrive(
             job_id,
@@ -168,7 +173,7 @@ class RunRedrives:
                 )
                 self.runs.ports.side_items.write_item(update)
 
-    def _plan(self, job: Job, paths: Sequence[str]) -> RedrivePlan:
+    def _plan(self, job: Job, paths: Sequence[str], new_keys: bool) -> RedrivePlan:
         try:
             records = self.runs.read(job)
         except RunEnds as ends:
@@ -185,7 +190,14 @@ class RunRedrives:
         if unknown:
             raise _invalid("from", f"names {unknown[0]!r}, and the run has no call of this path")
         reset = tuple(name for name in names if any(is_below(name, path) for path in paths))
-        return RedrivePlan(reset, tuple(name for name in names if name not in reset))
+        full = [one.path for one in records if len(effects_of(one)) >= MAX_EFFECTS]
+        if new_keys and (most := [path for path in full if path in reset]):
+            raise _invalid(
+                "new_keys",
+                f"gives the step {most[0]} more than {MAX_EFFECTS} keys, and no more are reversed",
+            )
+        kept = tuple(name for name in names if name not in reset)
+        return RedrivePlan(reset, kept, new_keys=new_keys)
 
     def _require_final(self, job_id: str) -> Job:
         job = self.runs.ports.jobs.get(job_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 from hourhand.domain.durable.calls import REPLAY_MISMATCH, Failure, RunEnds, RunLost, Value
 from hourhand.domain.durable.joins import (
@@ -22,6 +23,7 @@ from hourhand.domain.durable.writes import wait_allowed
 from hourhand.domain.errors import InvalidInput, TooLarge
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.parents import (
+    MAX_LEVELS,
     NOT_NEEDED,
     ChildSpec,
     ParentLink,
@@ -31,7 +33,7 @@ from hourhand.domain.jobs.parents import (
     midnight_after,
 )
 from hourhand.domain.side_items import SideItem, Stored
-from hourhand.domain.times import to_ms
+from hourhand.domain.times import from_ms, to_ms
 from hourhand.services.durable.children import (
     READ_TOGETHER,
     Children,
@@ -54,6 +56,12 @@ class RunChildren(RunWaits):
     """Implements what the port `DurableRun` has of children."""
 
     _checked: set[str] = field(default_factory=set, init=False)
+    _total: int | None = field(default=None, init=False)
+
+    @property
+    def _level(self) -> int:
+        """How many runs are above a child of this one."""
+        return 1 if self.job.parent is None else self.job.parent.level + 1
 
     # --- submission ---
 
@@ -102,6 +110,12 @@ class RunChildren(RunWaits):
         spec_of: Callable[[int], ChildSpec],
     ) -> JoinedCall:
         self._require_writable()
+        if self._level > MAX_LEVELS:
+            raise RunEnds(
+                "TooManyLevels",
+                f"The call {path} submits a child with more than {MAX_LEVELS} runs above it: "
+                f"{self.job.handler} is itself a child at level {MAX_LEVELS}.",
+            )
         joined = JoinedCall(key, records)
         numbers = joined.next_numbers(call)
         # Built first: a child that is refused leaves no record that waits for it.
@@ -115,6 +129,8 @@ class RunChildren(RunWaits):
         for number in numbers:
             joined = joined.with_record(self._put_join(path, key, number, call))
         self.journal.put(joined.as_record())
+        if not records and self._total is not None:
+            self._total += call.total
         self._children.put(children)
         return joined
 
@@ -128,6 +144,7 @@ class RunChildren(RunWaits):
             index=index,
             chunk=call.chunk,
             is_abandoned=call.is_abandoned,
+            level=self._level,
             kept_until=midnight_after(self.scope.keep_until),
         )
         spec = spec_of(index)
@@ -259,6 +276,13 @@ class RunChildren(RunWaits):
         root = None if item is None else root_of(item)
         return None if root is None or root.is_open else root.total
 
+    def children_total(self) -> int:
+        """Return how many children the calls of the run ask for, ended ones included."""
+        if self._total is None:
+            # Counted once: a run may make tens of thousands of calls, one after the other.
+            self._total = sum(joined.call.total for joined in self.journal.children())
+        return self._total
+
     def live_children(self) -> int:
         """Return how many attached children of the run have not ended.
 
@@ -273,11 +297,23 @@ class RunChildren(RunWaits):
     def end_of_wait(self, path: str) -> Value | Failure | None:
         """Return how a wait for several children ended, if that is recorded."""
         record = self._find(RecordKind.WAIT, path, CHILDREN)
-        if record is None:
+        if record is None or record.outcome is RecordOutcome.WAITING:
             return None
         if record.outcome is RecordOutcome.FAILED:
             return Failure(record.error)
         return Value(self.text_of(record))
+
+    def wait_until(
+        self, path: str, timeout: timedelta, late: Failure
+    ) -> Value | Failure | datetime:
+        """Return until when a wait lasts, or how it ended; see the port."""
+        record = self._find(RecordKind.WAIT, path, CHILDREN)
+        if record is None or record.round < self.scope.round:
+            # A redrive runs the children again that failed, and gives them their time again.
+            record = self._set_deadline(path, CHILDREN, timeout, self.scope.round)
+        if not record.is_settled and self._time_to(record.until_ms) > timedelta(0):
+            return from_ms(record.until_ms or 0)
+        return self.end_of_wait(path) or self.end_wait(path, late)
 
     def end_wait(self, path: str, end: Value | Failure) -> Value | Failure:
         """Record how a wait for several children ended; return what is recorded."""

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hourhand.domain.durable.decisions import (
-    decision_codes,
-    decisions_allowed,
-    decisions_in_force,
-)
+from hourhand.domain.durable.decisions import decision_codes, decisions_allowed, decisions_in_force
 from hourhand.domain.durable.records import RecordKind
 from hourhand.domain.side_items import Stored
 from hourhand.services.durable.run_children import RunChildren

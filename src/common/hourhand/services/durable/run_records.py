@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import TypeVar
 
-from hourhand.domain.durable.calls import (
-    REPLAY_MISMATCH,
-    RunEnds,
-    RunLost,
-)
+from hourhand.domain.durable.calls import REPLAY_MISMATCH, RunEnds, RunLost
 from hourhand.domain.durable.records import (
     KIND_NAMES,
     MAX_JOURNAL_BYTES,
     MAX_RECORDS,
     SLEEP,
+    TAKE,
     WARN_AT,
     Journal,
     Record,
@@ -24,19 +22,15 @@ from hourhand.domain.durable.records import (
     record_key,
     record_of,
 )
-from hourhand.domain.durable.signals import (
-    Signal,
-)
-from hourhand.domain.durable.writes import (
-    Alternative,
-    Scope,
-    put_record,
-)
+from hourhand.domain.durable.signals import Signal
+from hourhand.domain.durable.writes import Alternative, Scope, put_record
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.side_items import Stored
 from hourhand.domain.times import from_ms
 from hourhand.services.durable.read_ahead import ReadAhead
 from hourhand.services.durable.values import RunPorts, Values
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -160,6 +154,14 @@ class RunRecords:
         self.journal.put(record)
         return record
 
+    def replaying(self, call: Callable[[], T]) -> T:
+        """Make a call that may write nothing: it raises `RunLost` instead."""
+        before, self.replays_only = self.replays_only, True
+        try:
+            return call()
+        finally:
+            self.replays_only = before
+
     def _require_writable(self) -> None:
         if self.replays_only:
             raise RunLost
@@ -185,7 +187,7 @@ class RunRecords:
         if used >= WARN_AT and not self._was_warned:
             self._was_warned = True
             self.ports.telemetry.warning(
-                "The journal of a run is nearly full. Then the run ends DEAD.",
+                "The journal of a run is large. Each replay reads it whole. Full, it ends the run.",
                 job_id=self.run_id,
                 records=len(self.journal),
                 size_bytes=self.journal.size_bytes,
@@ -215,4 +217,6 @@ class RunRecords:
 def _what(kind: RecordKind, waits_for: str) -> str:
     if kind is not RecordKind.WAIT:
         return KIND_NAMES[kind]
+    if waits_for.startswith(TAKE):
+        return f"take of the rate limit {waits_for[1:]}"
     return "sleep" if waits_for == SLEEP else f"wait for the signal {waits_for[1:]}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -18,6 +19,7 @@ from hourhand.domain.durable.names import branch_of
 from hourhand.domain.durable.records import (
     SIGNAL,
     SLEEP,
+    TAKE,
     Record,
     RecordKind,
     RecordOutcome,
@@ -37,9 +39,9 @@ from hourhand.domain.durable.writes import (
     wait_allowed,
 )
 from hourhand.domain.jobs.job import ErrorInfo
-from hourhand.domain.jobs.waiting import WaitKind
+from hourhand.domain.jobs.waiting import Reserved, ReservedStart, TakenStart, WaitKind
 from hourhand.domain.side_items import Compares, Lacks, Stored
-from hourhand.domain.times import from_ms, to_ms
+from hourhand.domain.times import floor_ms, from_ms, to_ms
 from hourhand.services.durable.run_records import RunRecords
 
 SIGNAL_PAGE = 1_000
@@ -65,6 +67,7 @@ class RunWaits(RunRecords):
             self._give_up_signal(path)
             if isinstance(until, timedelta):
                 until = self.ports.clock.now() + until
+            self._require_in_time(until)
             values: dict[str, Stored | None] = {
                 "o": RecordOutcome.WAITING.value,
                 "bg": to_ms(self.ports.clock.now()),
@@ -77,6 +80,55 @@ class RunWaits(RunRecords):
         if rest > IN_PLACE:
             return Suspension(WaitKind.TIME, path, from_ms(record.until_ms or 0))
         return rest
+
+    def take_start(
+        self, path: str, limit: str, longest: timedelta, take: Callable[[Reserved], TakenStart]
+    ) -> TakenStart | Suspension:
+        """Take a start of a rate limit; see the port.
+
+        Each start and each reservation is recorded, so no replay takes another one. A worker that
+        dies before it recorded a start leaves it unused.
+        """
+        record = self._find(RecordKind.WAIT, path, TAKE + limit)
+        if record is not None and record.is_settled:
+            return TakenStart(is_start=True, wait=self._time_to(record.until_ms))
+        self._require_writable()
+        reserved: Reserved = {}
+        if record is not None:
+            key, at_ms, is_paid = json.loads(record.text or "")
+            reserved[key] = ReservedStart(key, from_ms(at_ms), is_paid)
+        before = dict(reserved)
+        taken = take(reserved)
+        if taken.wait is None:
+            return taken
+        now = self.ports.clock.now()
+        if taken.is_start or reserved != before:
+            self._give_up_signal(path)
+            kept = [[one.limit, to_ms(one.at), one.is_paid] for one in reserved.values()]
+            values: dict[str, Stored | None] = {
+                "o": (RecordOutcome.SUCCEEDED if taken.is_start else RecordOutcome.WAITING).value,
+                "wt": TAKE + limit,
+                "bg": to_ms(now) if record is None else record.began_ms,
+                "e": to_ms(now) if taken.is_start else None,
+                "u": to_ms(now + taken.wait),
+                "r": json.dumps(kept[0]) if kept else None,
+            }
+            floor = self._floor(RecordKind.WAIT, path)
+            self._put(RecordKind.WAIT, path, values, wait_allowed(self.scope, floor))
+        if taken.is_start or taken.wait <= longest:
+            return taken
+        return Suspension(WaitKind.TIME, path, floor_ms(now + taken.wait))
+
+    def _require_in_time(self, until: datetime) -> None:
+        """End a run that would sleep beyond its deadline: it could not go on."""
+        self._require_writable()
+        deadline = self.job.run_deadline
+        if deadline is not None and until > deadline:
+            raise RunEnds(
+                "RunTimeout",
+                f"The sleep ends at {until:%Y-%m-%d %H:%M:%S} UTC, and the run must end by "
+                f"{deadline:%Y-%m-%d %H:%M:%S} UTC. Give the handler a longer run_timeout.",
+            )
 
     def wait_for_signal(
         self, path: str, name: str, timeout: timedelta | None, *, has_default: bool

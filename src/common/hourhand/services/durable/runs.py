@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from hourhand.domain.durable.calls import RunEnds, RunLost
+from hourhand.domain.durable.effects import earlier_effects
 from hourhand.domain.durable.joins import joined_calls
 from hourhand.domain.durable.records import (
     MAX_RECORDS,
@@ -69,7 +70,8 @@ class DurableRuns:
                 )
             self._prolong(job, keep_until, keep_lease)
         records = self.read(job)
-        journal = Journal(records, round_=job.round, resets=self.resets(job))
+        resets, keys = self.resets(job)
+        journal = Journal(records, round_=job.round, resets=resets, keys=keys)
         return Invocation(self.ports, job, journal, scope)
 
     def read(self, job: Job) -> list[Record]:
@@ -92,14 +94,14 @@ class DurableRuns:
             *{call.path: call for call in calls}.values(),
         ]
 
-    def resets(self, job: Job) -> dict[str, int]:
-        """Return the newest round in which each path was reset."""
-        if job.reset is None:
-            return {}
-        item = self.ports.side_items.read_item(
-            record_key(job.id, job.segment, RecordKind.RESET, job.reset)
-        )
-        return dict(item.numbers("fl")) if item is not None else {}
+    def resets(self, job: Job) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """Return the newest round in which each path was reset, and in which with new keys."""
+        key = record_key(job.id, job.segment, RecordKind.RESET, job.reset or "")
+        item = self.ports.side_items.read_item(key) if job.reset is not None else None
+        if item is None:
+            return {}, {}
+        # Older code wrote no keys: each reset gave new ones.
+        return item.numbers("fl"), item.numbers("kr") or item.numbers("fl")
 
     def _prolong(self, job: Job, keep_until: datetime, keep_lease: Callable[[], None]) -> None:
         """Give every item of a redriven run the end that follows from its new deadline."""
@@ -123,8 +125,9 @@ class DurableRuns:
             else:
                 raise RunEnds("JournalFull", "The run has more items than can be kept for longer.")
         for record in self.read(job):
-            if record.place is not None and record.place.startswith("journal/"):
-                self.ports.objects.mark_finished(record.place, keep_until)
+            for one in (record, *earlier_effects(record).values()):
+                if one is not None and one.place is not None and one.place.startswith("journal/"):
+                    self.ports.objects.mark_finished(one.place, keep_until)
             if record.joined is not None:
                 assert self.ports.children is not None, "only workers open runs"
                 self.ports.children().prolong(job, record.joined, keep_until, keep_lease)

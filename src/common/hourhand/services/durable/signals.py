@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hourhand.domain.durable.records import VALUE_BYTES
-from hourhand.domain.durable.signals import put_signal
+from hourhand.domain.durable.signals import Signal, put_signal
 from hourhand.domain.durable.writes import Scope
 from hourhand.domain.errors import NotDurable, NotFound, RunEnded
 from hourhand.domain.ids import content_hash
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.run_times import DEFAULT_RUN, journal_end, signals_end
 from hourhand.domain.jobs.waiting import WaitKind
+from hourhand.domain.times import to_ms
 from hourhand.ports.handler_directory import BUILT_IN_HANDLERS, HandlerDirectory
 from hourhand.services.durable.completions import Completer
 from hourhand.services.durable.runs import scope_of
@@ -33,7 +34,9 @@ class SignalService:
     def send(self, job_id: str, name: str, signal_id: str | None, payload_text: str) -> None:
         """Record a signal, unless its id is known, and wake the run.
 
-        Raises `NotFound`, `NotDurable`, `RunEnded`, `TooLarge` and `Unavailable`.
+        Its number is one more than the run has counted. The call is acknowledged only after the run
+        has counted it, so a signal that is sent after that has a higher number. Raises
+        `NotFound`, `NotDurable`, `RunEnded`, `TooLarge` and `Unavailable`.
         """
         require_size("payload", payload_text)
         job = self._require_run(job_id)
@@ -41,19 +44,19 @@ class SignalService:
         keep_until = signals_end(self.ports.clock.now(), job.retention_seconds)
         scope = scope_of(job, keep_until)
         text, place = self._kept(scope, payload_text)
-        update = put_signal(
-            job_id,
-            scope.created_ms,
-            name,
-            signal_id or self.ports.randomness.nonce(),
-            at=self.ports.clock.now(),
+        number = job.signals + 1
+        signal = Signal(
+            number=number,
+            at_ms=to_ms(self.ports.clock.now()),
+            id=signal_id or self.ports.randomness.nonce(),
+            name=name,
             text=text,
             place=place,
-            keep_until=scope.keep_until,
+            created_ms=scope.created_ms,
         )
-        self.ports.side_items.write_item(update)
+        self.ports.side_items.write_item(put_signal(job_id, signal, scope.keep_until))
         # Also for an id that is known: the call that recorded it may have died before this.
-        self.completer.complete(job_id, WaitKind.SIGNAL, name)
+        self.completer.complete(job_id, WaitKind.SIGNAL, name, number)
 
     def _require_run(self, job_id: str) -> Job:
         job = self.ports.jobs.get(job_id)

@@ -6,13 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hourhand.domain.durable.records import (
-    IN_ITEM,
-    INLINE_BYTES,
-    VALUE_BYTES,
-    Record,
-    value_key,
-)
+from hourhand.domain.durable.records import IN_ITEM, INLINE_BYTES, VALUE_BYTES, Record, value_key
 from hourhand.domain.durable.writes import Scope, put_value
 from hourhand.domain.errors import FieldError, TooLarge
 from hourhand.domain.ids import content_hash

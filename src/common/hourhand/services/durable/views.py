@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from hourhand.domain.durable.calls import RunEnds
@@ -17,11 +17,15 @@ from hourhand.domain.durable.records import (
     Record,
     RecordKind,
     RecordOutcome,
+    journal_prefix,
+    record_of,
     sleeps,
 )
+from hourhand.domain.durable.reversals import GIVEN_UP, compensation_id
 from hourhand.domain.errors import NotFound, WrongState
 from hourhand.domain.ids import content_hash
-from hourhand.domain.jobs.job import ErrorInfo, Job
+from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus
+from hourhand.domain.jobs.log import ListOrder
 from hourhand.domain.jobs.parents import child_id
 from hourhand.domain.jobs.pauses import parked_for
 from hourhand.domain.jobs.waiting import WaitKind
@@ -42,6 +46,9 @@ _STATUSES = {
     RecordOutcome.TIMED_OUT: "failed",
 }
 _TIMED_OUT = ErrorInfo(type="SignalTimeout", message="No signal came in time.", retryable=False)
+
+MAX_COMPENSATIONS = 20
+"""Compensations of segments that were given up which a page names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +78,15 @@ class StepView:
 
 @dataclass(frozen=True, slots=True)
 class StepViews:
-    """A page of the calls of a run, oldest first, and how many have each status in all."""
+    """A page of the calls of a run, and how many have each status in all.
+
+    ``compensations``: with the first page, the jobs that reverse its steps, by their segments.
+    """
 
     steps: tuple[StepView, ...]
     summary: Mapping[str, int]
     next_cursor: str | None
+    compensations: Mapping[int, Job] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +107,14 @@ class RunViews:
     handlers: HandlerDirectory
     contents: PayloadStore
 
-    def steps(self, job_id: str, *, limit: int, cursor: str | None) -> StepViews:
+    def steps(
+        self,
+        job_id: str,
+        *,
+        limit: int,
+        cursor: str | None,
+        order: ListOrder = ListOrder.OLDEST,
+    ) -> StepViews:
         """Return a page of the calls of a run. Raises `NotFound`, `NotDurable`, `InvalidInput`."""
         job = self._require(job_id)
         # What a run waited for when it ended goes on waiting.
@@ -104,9 +122,35 @@ class RunViews:
         records = self._records(job)
         steps = _steps(job, records, now) + _awaited(job, records)
         summary = Counter(step.status for step in steps)
-        start = _start(job_id, "steps", cursor)
-        page = tuple(steps[start : start + limit])
-        return StepViews(page, summary, _next(job_id, "steps", start + len(page), len(steps)))
+        listing = f"steps {order}"
+        start = _start(job_id, listing, cursor)
+        if order is ListOrder.OLDEST:
+            page = steps[start : start + limit]
+            start += len(page)
+        else:
+            # A cursor counts the older calls, so that new ones do not move the pages.
+            older = steps[:start] if cursor else steps
+            start = max(len(older) - limit, 0)
+            page = older[start:][::-1]
+        compensations = {} if cursor else self._compensations(job)
+        end = _next(job_id, listing, start, len(steps))
+        return StepViews(tuple(page), summary, end, compensations)
+
+    def _compensations(self, job: Job) -> dict[int, Job]:
+        """Return the compensations of a run. One that was never redriven costs a read at most."""
+        rounds, ports = {}, self.runs.ports
+        if job.round > 1:
+            prefix = f"{journal_prefix(0)}{RecordKind.RESET}{GIVEN_UP}"
+            items = ports.side_items.query_items(job.id, prefix=prefix, limit=MAX_COMPENSATIONS)
+            ended = [
+                one for one in map(record_of, items) if one.created_ms == to_ms(job.created_at)
+            ]
+            rounds = {int(one.path.removeprefix(GIVEN_UP)): one.round for one in ended}
+        if job.status.is_final and job.status is not JobStatus.SUCCEEDED:
+            rounds[job.segment] = job.round
+        ids = {segment: compensation_id(job, segment, rounds[segment]) for segment in rounds}
+        found = {segment: ports.jobs.get(ids[segment]) for segment in sorted(ids)}
+        return {segment: undo for segment, undo in found.items() if undo is not None}
 
     def journal(self, job_id: str, *, limit: int, cursor: str | None) -> JournalView:
         """Return a page of a journal with its results. Raises as `steps`."""
@@ -185,8 +229,8 @@ def _children(run: Job, record: Record, joined: JoinedCall, end: Record | None) 
 
     ``end``: of a map, how it ended before all of its children had.
     """
-    tolerate = joined.call.tolerate if joined.call.is_map else 0
-    has_failed = tolerate is not None and joined.failed > tolerate
+    most = joined.call.most_failures if joined.call.is_map else 0
+    has_failed = most is not None and joined.failed > most
     waits = "failed" if has_failed else "waiting"
     status = "succeeded" if joined.is_over and not has_failed else waits
     return StepView(
@@ -237,4 +281,4 @@ def _start(job_id: str, listing: str, cursor: str | None) -> int:
 
 
 def _next(job_id: str, listing: str, end: int, total: int) -> str | None:
-    return seal((end,), content_hash(listing, job_id)) if end < total else None
+    return seal((end,), content_hash(listing, job_id)) if 0 < end < total else None

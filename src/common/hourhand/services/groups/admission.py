@@ -12,6 +12,7 @@ from datetime import timedelta
 
 from hourhand.domain.groups.admission import (
     Verdict,
+    backfill_of,
     judge_occurrence,
     may_be_missed,
     must_ask_pages,
@@ -20,7 +21,7 @@ from hourhand.domain.groups.admission import (
 from hourhand.domain.groups.overlap import Overlap
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.limits.slots import waits_in_any_case
-from hourhand.domain.schedules.schedule import JournalEntry, SkipReason
+from hourhand.domain.schedules.schedule import JournalEntry, SkipReason, incarnation_key
 from hourhand.ports import Found
 from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.services.jobs.attempt import AttemptTools
@@ -80,7 +81,7 @@ class OccurrenceRule:
     def _previous(self, job: Job) -> list[str]:
         if not job.schedule_id or not job.previous_occurrence:
             return []
-        return [self.tools.ids.of_occurrence(job.schedule_id, job.previous_occurrence)]
+        return [self.tools.ids.of_occurrence(_key_of(job), job.previous_occurrence)]
 
     def _judge(self, job: Job, schedule_id: str, earlier: Found[str, Job]) -> Verdict | SkipReason:
         schedule = self.schedules.get(schedule_id)
@@ -89,9 +90,13 @@ class OccurrenceRule:
         is_late = may_be_missed(job, self.tools.clock.now(), self.tools.timings.clock_margin)
         if must_ask_pages(job, schedule, is_late=is_late):
             before = nominal_of(job) + timedelta(milliseconds=1)
-            pages = self.schedules.read_journal(schedule_id, before=before, limit=PAGES_ASKED)
+            pages = self.schedules.read_journal(_key_of(job), before=before, limit=PAGES_ASKED)
             paged = [entry for page in pages if not page.tag for entry in page.entries]
-        verdict = judge_occurrence(job, schedule, earlier.values(), paged, is_late=is_late)
+        backfill_id = backfill_of(job)
+        backfill = self.schedules.get_backfill(_key_of(job), backfill_id) if backfill_id else None
+        verdict = judge_occurrence(
+            job, schedule, earlier.values(), paged, is_late=is_late, backfill=backfill
+        )
         is_judged_by_it = job.schedule_revision is not None and not waits_in_any_case(job)
         is_hidden = is_judged_by_it and not earlier.newer.isdisjoint(self._previous(job))
         # One that a newer version wrote may have failed, and its schedule be still to be paused.
@@ -104,3 +109,7 @@ class OccurrenceRule:
         self.tools.telemetry.count("occurrences_withdrawn")
         tell_cancelled(self.tools.telemetry, job, reason.value)
         return Deferred()
+
+
+def _key_of(job: Job) -> str:
+    return incarnation_key(job.schedule_id or "", job.schedule_incarnation)

@@ -21,13 +21,13 @@ from hourhand.domain.jobs.transitions import (
     keep_after_end,
     retry_later,
 )
-from hourhand.domain.jobs.waiting import ReservedStart
+from hourhand.domain.jobs.waiting import Reserved, TakenStart
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import ceil_seconds
 from hourhand.ports.clock import Clock
 from hourhand.ports.deployment import Deployment
 from hourhand.ports.durable_run import OpenedRun, OpensRuns
-from hourhand.ports.handler_runner import Finished, TakenStart
+from hourhand.ports.handler_runner import Finished
 from hourhand.ports.job_store import Applied, JobStore, Refused, WriteResult
 from hourhand.ports.queues import Delivery, Queues
 from hourhand.ports.randomness import Randomness
@@ -52,9 +52,7 @@ handed back for its sake, may still run. The runtime ends the process in 8 s by 
 can hold up; two clocks may differ by less than the rest (ADR 22)."""
 
 
-TakeJobStart: TypeAlias = Callable[
-    [Job, str, float, timedelta, dict[str, ReservedStart]], TakenStart
-]
+TakeJobStart: TypeAlias = Callable[[Job, str, float, timedelta, Reserved], TakenStart]
 """Takes a start for the handler of a job; see `TakeStart`. It uses and adds reservations."""
 
 
@@ -102,7 +100,7 @@ class RunningAttempt:
     opened: OpenedRun | None = field(default=None, init=False)
     _records_told: int = field(default=0, init=False)
     _cursor: str | None = field(default=None, init=False)
-    _reserved: dict[str, ReservedStart] = field(init=False)
+    _reserved: Reserved = field(init=False)
 
     def __post_init__(self) -> None:
         """Read how much of the lease is left, and which starts the handler has reserved."""
@@ -157,9 +155,12 @@ class RunningAttempt:
             return "alive" if has_lease else "lost"
         return "alive" if self.job.cancel_requested_at is None else "cancelled"
 
-    def take_start(self, name: str, cost: float, longest: timedelta) -> TakenStart:
+    def take_start(
+        self, name: str, cost: float, longest: timedelta, reserved: Reserved | None = None
+    ) -> TakenStart:
         """Take a start of a rate limit; see the port `Pulse`."""
-        return self.tools.take_job_start(self.job, name, cost, longest, self._reserved)
+        own = self._reserved if reserved is None else reserved
+        return self.tools.take_job_start(self.job, name, cost, longest, own)
 
     def keep_cursor(self, text: str) -> None:
         """Note where the next attempt continues; see the port `Pulse`."""

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import CountChanged, HourhandError, InvalidInput
 from hourhand.domain.jobs.job import OPEN, REDRIVABLE, Job, JobStatus
+from hourhand.domain.jobs.searches import BulkChange, JobFilter
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import JobStore, ListingPosition
 from hourhand.services.cursors import read_cursor, seal, unseal, write_cursor
 from hourhand.services.jobs.listing import collect
 from hourhand.services.jobs.operations import OperationsService
-
-if TYPE_CHECKING:
-    from hourhand.api.requests import BulkDiscard, BulkRequest, JobFilters
 
 MAX_JOBS_A_CALL = 1000
 """A call changes no more jobs, and a dry run counts no more."""
@@ -88,7 +85,7 @@ class _Walk:
 
     jobs: JobStore
     clock: Clock
-    filters: JobFilters
+    filters: JobFilter
     applies: Callable[[Job], bool]
     position: ListingPosition | None
     deadline: float
@@ -145,7 +142,7 @@ class BulkService:
     operations: OperationsService
     clock: Clock
 
-    def cancel(self, request: BulkRequest, *, actor: str) -> BulkResult:
+    def cancel(self, request: BulkChange, *, actor: str) -> BulkResult:
         """Cancel every job that matches and is not final."""
         return self._each(
             request,
@@ -154,7 +151,7 @@ class BulkService:
             lambda job: self.operations.cancel(job.id, actor=actor, reason="bulk"),
         )
 
-    def redrive(self, request: BulkRequest, *, actor: str) -> BulkResult:
+    def redrive(self, request: BulkChange, *, actor: str) -> BulkResult:
         """Redrive every job that matches and is DEAD; EXPIRED and CANCELLED ones only by name.
 
         They count only where the filter asks for that status, and discarded jobs only where it
@@ -176,20 +173,21 @@ class BulkService:
         )
         return replace(result, schedules=tuple(schedules)[:MAX_SCHEDULES_NAMED])
 
-    def discard(self, request: BulkDiscard, *, actor: str) -> BulkResult:
+    def discard(self, request: BulkChange, *, actor: str) -> BulkResult:
         """Discard every job that matches and is DEAD and unresolved."""
-        note = request.note or ""
         return self._each(
             request,
             _unresolved_unless_named(request.filters),
             lambda job: job.is_unresolved,
-            lambda job: self.operations.discard(job.id, actor=actor, note=note, reason="bulk"),
+            lambda job: self.operations.discard(
+                job.id, actor=actor, note=request.note, reason="bulk"
+            ),
         )
 
     def _each(
         self,
-        request: BulkRequest,
-        filters: JobFilters,
+        request: BulkChange,
+        filters: JobFilter,
         applies: Callable[[Job], bool],
         operate: Callable[[Job], Job],
     ) -> BulkResult:
@@ -217,11 +215,10 @@ class BulkService:
         )
 
 
-def _unresolved_unless_named(filters: JobFilters) -> JobFilters:
+def _unresolved_unless_named(filters: JobFilter) -> JobFilter:
     """Return ``filters`` for unresolved jobs, where they name no status and no discarded jobs."""
-    defaults = {"status": JobStatus.DEAD, "discarded": False}
-    missing = {name: value for name, value in defaults.items() if getattr(filters, name) is None}
-    return filters.model_copy(update=missing)
+    status = filters.status or JobStatus.DEAD
+    return replace(filters, status=status, discarded=bool(filters.discarded))
 
 
 def _counted(count: _Count, walk: _Walk) -> _Count | None:
@@ -240,7 +237,7 @@ def _counted(count: _Count, walk: _Walk) -> _Count | None:
     return _Count(count.expected, counted, walk.position) if walk.position is not None else None
 
 
-def _read_count(request: BulkRequest, fingerprint: str) -> _Count | None:
+def _read_count(request: BulkChange, fingerprint: str) -> _Count | None:
     """Return the count that a call begins or continues, ``None`` for a call that has none."""
     if request.cursor is None:
         return None if request.expected_count is None else _Count(request.expected_count)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import FieldError, InvalidInput, did_you_mean
+from hourhand.domain.jobs.submission import NewJob
 from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
 from hourhand.services.jobs.new_job import (
@@ -23,9 +23,6 @@ from hourhand.services.jobs.new_job import (
 )
 from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_until
 
-if TYPE_CHECKING:
-    from hourhand.api.requests import JobSubmission
-
 NAMED_HANDLERS = 20
 """How many known handlers an error names."""
 
@@ -41,7 +38,7 @@ class Drafts:
 
     def draft(
         self,
-        request: JobSubmission,
+        request: NewJob,
         handler: HandlerInfo,
         job_id: str,
         now: datetime,
@@ -56,7 +53,7 @@ class Drafts:
         self.check_payload(request.handler, request.payload_text)
         run_at = self.require_valid_policies(request, handler, now)
         policies = resolve_policies(request, handler)
-        limits = named_limits(self.handlers, handler.name, request.chosen_limits)
+        limits = named_limits(self.handlers, handler.name, request.limits)
         limit_keys = resolve_limit_keys(request, limits)
         kept_until = payload_kept_until(run_at, policies.retention_seconds, self.timings)
         payload = self.contents.keep_payload(job_id, request.payload_text, kept_until)
@@ -72,15 +69,15 @@ class Drafts:
             limit_keys=limit_keys,
         )
 
-    def require_valid(self, request: JobSubmission, handler: HandlerInfo, now: datetime) -> None:
+    def require_valid(self, request: NewJob, handler: HandlerInfo, now: datetime) -> None:
         """Check what is submitted as `draft` does, and keep nothing."""
         self.check_payload(request.handler, request.payload_text)
         self.require_valid_policies(request, handler, now)
-        limits = named_limits(self.handlers, handler.name, request.chosen_limits)
+        limits = named_limits(self.handlers, handler.name, request.limits)
         resolve_limit_keys(request, limits)
 
     def require_valid_policies(
-        self, request: JobSubmission, handler: HandlerInfo, now: datetime
+        self, request: NewJob, handler: HandlerInfo, now: datetime
     ) -> datetime:
         """Check all but the payload, and what depends on it; return the time of the job.
 
@@ -89,7 +86,7 @@ class Drafts:
         run_at = resolve_run_at(request.run_at, request.delay_seconds, now)
         require_expiry_after(request.expires_at, run_at, now)
         require_shared_limits(request, self.handlers)
-        limits = named_limits(self.handlers, handler.name, request.chosen_limits)
+        limits = named_limits(self.handlers, handler.name, request.limits)
         require_chosen_key(request, limits)
         return run_at
 

@@ -15,13 +15,14 @@ monotonic clock, which is read first: a stall between the two readings counts, t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol
 
-from hourhand.domain.errors import HourhandError, Unavailable, WrittenByNewer, or_error
+from hourhand.domain.errors import HourhandError, PutOff, Unavailable, WrittenByNewer, or_error
 from hourhand.domain.ids import trace_id_for
 from hourhand.domain.jobs.conditions import HistoryLengthIs, all_hold
 from hourhand.domain.jobs.job import Job, JobMessage, JobStatus, Priority
@@ -35,6 +36,15 @@ from hourhand.ports.job_store import Applied, JobStore, Refused, WriteResult
 from hourhand.ports.queues import Outgoing, Queues
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.known_pauses import KnownPauses
+from hourhand.services.jobs.puts import (
+    MOVE_SECONDS,
+    PUT_SECONDS,
+    SENT_TOGETHER,
+    THROTTLED_SHARD,
+    Put,
+    PutPace,
+    no_time_left,
+)
 from hourhand.services.jobs.waiter_records import WaiterRecords
 from hourhand.services.optional import log_newer, reason_of
 
@@ -159,22 +169,90 @@ class DueJobs:
             self.announce([result.job], actor)
         return result
 
-    def put_many(self, jobs: Sequence[Job], actor: str) -> list[WriteResult | HourhandError]:
+    def pace(self) -> PutPace:
+        """Return the pace of a call that puts many jobs from now on."""
+        return PutPace(self.clock.monotonic() + PUT_SECONDS)
+
+    def put_many(
+        self, jobs: Sequence[Job], actor: str, pace: PutPace | None = None
+    ) -> list[WriteResult | HourhandError]:
         """Put new jobs as `put` does and send their messages together, ten to a request.
 
-        Each is judged alone; results in the order of ``jobs``, errors as values.
+        Each is judged alone; results in the order of ``jobs``, errors as values. What DynamoDB
+        puts off is filed again and joins the next ones, until the time of ``pace`` is over: then
+        its result is `Unavailable`.
         """
+        pace = pace or self.pace()
+        puts = [Put(job, job) for job in jobs]
+        counted = pace.put_off.total()
+        left, ready = puts, list[Put]()
+        while left:
+            some, rest = left[: pace.most], left[pace.most :]
+            left = self._put_some(some, actor, pace) + rest
+            ready += [put for put in some if isinstance(put.result, Applied)]
+            if len(ready) >= SENT_TOGETHER:
+                self._announce_puts(ready, actor)
+                ready = []
+            if pace.is_over(self.clock.monotonic()):
+                break
+            if left and pace.wait_seconds:
+                self.clock.sleep(pace.next_wait(left[0].job))
+        self._give_up(left)
+        self._announce_puts(ready, actor)
+        if pace.put_off.total() > counted:
+            ((bucket, shard), _), *_others = pace.put_off.most_common(1)
+            self.telemetry.warning(THROTTLED_SHARD, shard=shard, bucket=bucket, left=len(left))
+        return [put.result for put in puts]
+
+    def _announce_puts(self, puts: Sequence[Put], actor: str) -> None:
+        jobs = [put.result.job for put in puts if isinstance(put.result, Applied)]
+        self.announce(jobs, actor)
+
+    def _put_some(self, puts: Sequence[Put], actor: str, pace: PutPace) -> list[Put]:
+        """Put jobs once, side by side; return those that DynamoDB put off."""
         clock_read_at, now = self._read_clocks()
-        filed = [or_error(partial(self._filed, job, now)) for job in jobs]
-        put = iter(self.jobs.put_many([job for job in filed if isinstance(job, Job)]))
-        results = [
-            or_error(partial(self._after_put, job, next(put), clock_read_at, actor))
-            if isinstance(job, Job)
-            else job
-            for job in filed
-        ]
-        self.announce([each.job for each in results if isinstance(each, Applied)], actor)
-        return results
+        sent: list[Put] = []
+        for put in puts:
+            filed = or_error(partial(self._filed, put.job, now))
+            if isinstance(filed, Job):
+                put.filed = filed
+                put.began_at = min(put.began_at, clock_read_at)
+                sent.append(put)
+            else:
+                put.result = filed
+        results = self.jobs.put_many([put.filed for put in sent])
+        answered_at = self.clock.monotonic()
+        again: list[Put] = []
+        for put, result in zip(sent, results, strict=True):
+            if isinstance(result, PutOff) and put.is_put_off(result):
+                again.append(put)
+                pace.put_off[put.shard] += result.stored is False
+                continue
+            # What follows the answer, such as moves of other jobs, is no stall of this write.
+            idle = result.idle_seconds if isinstance(result, Applied) else 0.0
+            waited = self.clock.monotonic() - answered_at + idle
+            since = put.began_at if isinstance(result, Refused) else clock_read_at
+            until = answered_at + MOVE_SECONDS
+            put.result = or_error(
+                partial(self._after_put, put.filed, result, since + waited, actor, until)
+            )
+        pace.note(len(sent), len(again))
+        return again
+
+    def _give_up(self, puts: Sequence[Put]) -> None:
+        """End jobs for which no time is left; read whether an earlier call stored them."""
+        is_answered = not any(put.unanswered for put in puts)
+        found = self.stored([put.job.id for put in puts]) if puts and is_answered else None
+        for put in puts:
+            current = None if found is None else found.get(put.job.id)
+            is_stored = None if found is None else False
+            left = no_time_left(put.job.id, stored=is_stored)
+            put.result = left if current is None else Refused(current)
+
+    def stored(self, job_ids: Sequence[str]) -> Mapping[str, Job] | None:
+        """Return those of these jobs that are stored; ``None`` if the table does not answer."""
+        found = or_error(partial(self.jobs.get_many, job_ids))
+        return None if isinstance(found, HourhandError) or found.newer else found
 
     def is_behind(self, job: Job, now: datetime) -> bool:
         """Whether the entry of ``job`` lies in a bucket that the sweep may have closed.
@@ -267,34 +345,51 @@ class DueJobs:
         return replace(placed, status=JobStatus.ENQUEUED, enqueued_at=now, history=events)
 
     def _after_put(
-        self, job: Job, result: WriteResult | HourhandError, clock_read_at: float, actor: str
+        self,
+        job: Job,
+        result: WriteResult | HourhandError,
+        clock_read_at: float,
+        actor: str,
+        until: float = math.inf,
     ) -> WriteResult:
         if isinstance(result, HourhandError):
             raise result
         if isinstance(result, Refused) and _is_same_put(job, result.current):
-            result = Applied(job)
-        return self._after_write(result, clock_read_at, actor, announces=False)
+            result = Applied(result.current or job)
+        return self._after_write(result, clock_read_at, actor, announces=False, until=until)
 
     def _after_write(
-        self, result: WriteResult, clock_read_at: float, actor: str, *, announces: bool = True
+        self,
+        result: WriteResult,
+        clock_read_at: float,
+        actor: str,
+        *,
+        announces: bool = True,
+        until: float = math.inf,
     ) -> WriteResult:
         """Take the steps that follow a write."""
         if isinstance(result, Refused):
             return result
-        job = self._guard(result.job, clock_read_at, actor)
+        job = self._guard(result.job, clock_read_at, actor, until)
         if announces:
             self.announce([job], actor)
         return Applied(job)
 
-    def _guard(self, job: Job, clock_read_at: float, actor: str) -> Job:
-        """Move the entry of a written ``job`` if its writer stalled since ``clock_read_at``."""
+    def _guard(self, job: Job, clock_read_at: float, actor: str, until: float = math.inf) -> Job:
+        """Move the entry of a written ``job`` if its writer stalled since ``clock_read_at``.
+
+        No move begins after ``until``.
+        """
         bound = self.timings.stall_bound.total_seconds()
         for _ in range(MAX_REFILES):
             if self.clock.monotonic() - clock_read_at <= bound:
                 return job
+            if self.clock.monotonic() >= until:
+                break
             clock_read_at = self.clock.monotonic()
             job = self._refiled(job, actor)
-        raise Unavailable("This writer stalls; the job is stored, but its time is not sure.")
+        detail = "This writer stalls; the job is stored, but its time is not sure."
+        raise Unavailable(detail, stored=True, job_id=job.id)
 
     def _refiled(self, job: Job, actor: str) -> Job:
         now = self.clock.now()
@@ -365,7 +460,9 @@ def _is_same_put(job: Job, current: Job | None) -> bool:
     """
     if current is None or job.schedule_id is not None:
         return False
-    return current.history[:1] == job.history[:1]
+    # An earlier try may have sent its message at once, and the last one not.
+    first = [replace(each, status=JobStatus.PENDING) for each in job.history[:1]]
+    return [replace(each, status=JobStatus.PENDING) for each in current.history[:1]] == first
 
 
 def _only_history_moved(move: Transition, current: Job | None) -> bool:

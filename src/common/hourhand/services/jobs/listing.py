@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
-from hourhand.domain.jobs.dead_letter_groups import group_id_of, is_of_type
 from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.searches import JobFilter
 from hourhand.ports.job_store import JobStore, Listing, ListingPosition
-
-if TYPE_CHECKING:
-    from hourhand.api.requests import JobFilters
 
 MAX_LISTING_READS = 20
 """Index pages that one page of results may cost; a page that needs more comes back short."""
@@ -40,7 +36,7 @@ class Collected:
 
 def collect(
     store: JobStore,
-    filters: JobFilters,
+    filters: JobFilter,
     position: ListingPosition | None,
     *,
     limit: int,
@@ -62,7 +58,7 @@ def collect(
         jobs = store.get_many(job_ids) if job_ids else {}
         for listed in page.jobs:
             job = jobs.get(listed.job_id)
-            if job is not None and matches(job, filters):
+            if job is not None and filters.matches(job):
                 found.append(job)
                 positions.append(listed.position)
                 if len(found) == limit:
@@ -73,7 +69,7 @@ def collect(
     return Collected(tuple(found), tuple(positions), position)
 
 
-def _listing_for(filters: JobFilters) -> Listing:
+def _listing_for(filters: JobFilter) -> Listing:
     """Return the smallest listing with every job that passes ``filters``.
 
     Only a DEAD job can be discarded.
@@ -83,24 +79,3 @@ def _listing_for(filters: JobFilters) -> Listing:
     if filters.status is not JobStatus.DEAD:
         return Listing.ALL
     return Listing.DEAD if filters.discarded is None else Listing.UNRESOLVED
-
-
-def matches(job: Job, filters: JobFilters) -> bool:
-    """Whether ``job`` passes every filter that is given.
-
-    The times of creation are not looked at again: the listing is in their order.
-    """
-    if filters.tag is not None and job.tags.get(filters.tag[0]) != filters.tag[1]:
-        return False
-    wanted = (
-        (filters.status, job.status),
-        (filters.handler, job.handler),
-        (filters.schedule_id, job.schedule_id),
-        (filters.tenant, job.tenant),
-        (filters.discarded, job.discarded_at is not None),
-    )
-    if not all(expected is None or expected == actual for expected, actual in wanted):
-        return False
-    if filters.error_type is not None and not is_of_type(job, filters.error_type):
-        return False
-    return filters.error_group is None or group_id_of(job) == filters.error_group

@@ -10,8 +10,8 @@ from hourhand.domain.ids import content_hash
 from hourhand.domain.jobs.history import attempts_of
 from hourhand.domain.jobs.log import (
     MILLISECOND,
+    ListOrder,
     LogLine,
-    LogOrder,
     Search,
     begin_search,
     log_spans,
@@ -46,7 +46,7 @@ class LogService:
     logs: JobLogs
     clock: Clock
 
-    def page(self, job_id: str, *, order: LogOrder, limit: int, cursor: str | None) -> LogPage:
+    def page(self, job_id: str, *, order: ListOrder, limit: int, cursor: str | None) -> LogPage:
         """Return a page of a job's log. Raises `NotFound`, and `InvalidInput` for a bad cursor."""
         fingerprint = content_hash("log", job_id, order)
         search = _read_search(cursor, order, fingerprint) if cursor else None
@@ -84,7 +84,7 @@ def _write_search(search: Search, fingerprint: str) -> str:
     return seal((to_ms(search.at), search.tie, step_ms), fingerprint)
 
 
-def _read_search(cursor: str, order: LogOrder, fingerprint: str) -> Search:
+def _read_search(cursor: str, order: ListOrder, fingerprint: str) -> Search:
     at_ms, tie, step_ms = unseal(cursor, fingerprint, (int, str, int))
     if not 0 <= at_ms <= _LAST_MS or not 1 <= step_ms <= _LAST_MS:
         message = "is not a next_cursor of this log in the same order"

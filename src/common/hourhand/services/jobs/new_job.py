@@ -22,7 +22,8 @@ from hourhand.domain.jobs.job import (
     OnLost,
     Priority,
 )
-from hourhand.domain.jobs.retry import RetryPolicy
+from hourhand.domain.jobs.retry import RetryChanges, RetryPolicy
+from hourhand.domain.jobs.submission import NewJob
 from hourhand.domain.jobs.waiting import ChosenLimit
 from hourhand.domain.limits.job_limits import (
     NamedLimit,
@@ -34,12 +35,10 @@ from hourhand.domain.limits.job_limits import (
     shared_limits,
 )
 from hourhand.domain.limits.keys import KeyFields
-from hourhand.domain.schedules.schedule import RetryChanges
 from hourhand.domain.times import floor_ms
 from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
 
 if TYPE_CHECKING:
-    from hourhand.api.requests import JobSubmission, RetryInput
     from hourhand.domain.schedules.schedule import ScheduleDefinition
 from dataclasses import field
 
@@ -96,7 +95,7 @@ def accept_any(_handler: str, _payload_text: str) -> None:
     """Check nothing: the payload was checked when it was submitted."""
 
 
-PolicyChoices: TypeAlias = "JobSubmission | ScheduleDefinition"
+PolicyChoices: TypeAlias = "NewJob | ScheduleDefinition"
 """What states policies of a job; ``None`` there leaves them to the handler."""
 
 
@@ -112,26 +111,12 @@ def resolve_policies(request: PolicyChoices, handler: HandlerInfo) -> Policies:
             request.retention_seconds, handler.retention_seconds, DEFAULT_RETENTION_SECONDS
         ),
         on_lost=OnLost(on_lost) if on_lost else OnLost.RETRY,
-        retry=_retry_policy(request.retry, handler.retry or RetryPolicy()),
+        retry=(request.retry or RetryChanges()).made_to(handler.retry or RetryPolicy()),
     )
 
 
 def _first_given(*values: int | None) -> int:
     return next(value for value in values if value is not None)
-
-
-def _retry_policy(given: RetryInput | RetryChanges | None, standard: RetryPolicy) -> RetryPolicy:
-    if given is None:
-        return standard
-    return RetryPolicy(
-        max_attempts=standard.max_attempts if given.max_attempts is None else given.max_attempts,
-        backoff=standard.backoff if given.backoff is None else given.backoff,
-        base_seconds=standard.base_seconds if given.base_seconds is None else given.base_seconds,
-        max_delay_seconds=standard.max_delay_seconds
-        if given.max_delay_seconds is None
-        else given.max_delay_seconds,
-        jitter=standard.jitter if given.jitter is None else given.jitter,
-    )
 
 
 def key_fields(tenant: str | None, tags: Mapping[str, str], payload_text: str) -> KeyFields:
@@ -149,7 +134,7 @@ def named_limits(
     return limits_of_handler(info.name, info.limits) if info is not None else ()
 
 
-def require_shared_limits(request: JobSubmission, handlers: HandlerDirectory) -> None:
+def require_shared_limits(request: NewJob, handlers: HandlerDirectory) -> None:
     """Refuse a submission that names a limit which no handler shares; name those that exist."""
     if request.limits is None:
         return
@@ -167,7 +152,7 @@ def require_shared_limits(request: JobSubmission, handlers: HandlerDirectory) ->
     raise InvalidInput(f"There is no shared limit {names}. {listed}.", errors=tuple(problems))
 
 
-def resolve_limit_keys(request: JobSubmission, limits: Sequence[NamedLimit]) -> bytes | None:
+def resolve_limit_keys(request: NewJob, limits: Sequence[NamedLimit]) -> bytes | None:
     """Return the keys of limits that the job stores. Raises `NoKeyedLimit` and `InvalidInput`."""
     require_chosen_key(request, limits)
     if not limits:
@@ -177,7 +162,7 @@ def resolve_limit_keys(request: JobSubmission, limits: Sequence[NamedLimit]) -> 
     return keys_to_store(limits, fields, request.concurrency_key)
 
 
-def require_chosen_key(request: JobSubmission, limits: Sequence[NamedLimit]) -> None:
+def require_chosen_key(request: NewJob, limits: Sequence[NamedLimit]) -> None:
     """Refuse a ``concurrency_key`` that no limit of the job can take. Raises `NoKeyedLimit`."""
     if request.concurrency_key is not None and position_of_chosen_key(limits) is None:
         problem = FieldError(
@@ -214,7 +199,7 @@ def require_expiry_after(expires_at: datetime | None, run_at: datetime, now: dat
         raise _invalid("expires_at", "must be after the job's time and not in the past")
 
 
-def build_job(request: JobSubmission, draft: Draft) -> Job:
+def build_job(request: NewJob, draft: Draft) -> Job:
     """Return the job to be put, without a place in the index (see `DueJobs.put`)."""
     policies = draft.policies
     submitted = HistoryEvent(
@@ -240,20 +225,15 @@ def build_job(request: JobSubmission, draft: Draft) -> Job:
         on_lost=policies.on_lost,
         retry=policies.retry,
         idempotency_key=request.idempotency_key,
-        body_hash=request.body_hash if has_callers_name(request) or draft.unique_key else None,
+        body_hash=request.body_hash if request.has_callers_name or draft.unique_key else None,
         tenant=request.tenant,
         tags=request.tags,
-        limits=request.chosen_limits,
+        limits=request.limits,
         limit_keys=draft.limit_keys,
         unique_key=draft.unique_key,
         history=(submitted,),
         trace_id=draft.trace_id or trace_id_for(draft.job_id),
     )
-
-
-def has_callers_name(request: JobSubmission) -> bool:
-    """Whether the submission can be repeated: it brings an id or a key of its own."""
-    return request.id is not None or request.idempotency_key is not None
 
 
 def _invalid(name: str, message: str) -> InvalidInput:

@@ -6,18 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hourhand.domain.errors import Compensated, NotFound, Unavailable, WrongState
 from hourhand.domain.ids import is_json
-from hourhand.domain.jobs.job import (
-    NOT_STARTED,
-    REDRIVABLE,
-    Content,
-    EventKind,
-    Job,
-    JobStatus,
-)
+from hourhand.domain.jobs.job import NOT_STARTED, REDRIVABLE, Content, EventKind, Job, JobStatus
+from hourhand.domain.jobs.submission import JobChange
 from hourhand.domain.jobs.transitions import (
     Transition,
     cancel_waiting,
@@ -48,9 +42,6 @@ from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_unti
 from hourhand.services.jobs.recovery import RecoveryService
 from hourhand.services.jobs.unique_jobs import UniqueRecords
 from hourhand.services.optional import reason_of
-
-if TYPE_CHECKING:
-    from hourhand.api.requests import JobPatch
 
 MAX_LOST_RACES = 10
 """How often a job may change between the read and the write before the request fails."""
@@ -90,7 +81,7 @@ class OperationsService:
                 return job
         raise _lost_too_often(job_id)
 
-    def change(self, job_id: str, patch: JobPatch, *, actor: str) -> Job:
+    def change(self, job_id: str, asked: JobChange, *, actor: str) -> Job:
         """Change time, priority, payload or expiry of a job that is not running.
 
         Raises `NotFound`, `WrongState`, `InvalidInput`, `TooLarge`, `Unavailable`.
@@ -98,10 +89,10 @@ class OperationsService:
         job = self._require(job_id)
         for _ in range(MAX_LOST_RACES):
             _require_waiting(job, "changed")
-            _require_same_payload(job, patch)
+            _require_same_payload(job, asked)
             now = self.clock.now()
-            run_at = _new_run_at(patch, now)
-            sets = self._changed_fields(job, patch, run_at, now)
+            run_at = _new_run_at(asked, now)
+            sets = self._changed_fields(job, asked, run_at, now)
             build, replaced = partial(change, sets=sets), job.payload
             if run_at is None:
                 result = self.due.move_in_place(job, build, actor)
@@ -115,7 +106,7 @@ class OperationsService:
                 return job
         raise _lost_too_often(job_id)
 
-    def debounce(self, job_id: str, patch: JobPatch, *, actor: str) -> Job:
+    def debounce(self, job_id: str, asked: JobChange, *, actor: str) -> Job:
         """Let a debounced submission replace payload and time of the job of its key.
 
         The job keeps the keys of limits that it has. A payload in the bucket makes a `change`: what
@@ -128,10 +119,14 @@ class OperationsService:
             if job.token > 0:
                 raise WrongState(f"Job {job_id} has begun; it cannot be debounced any more.")
             now = self.clock.now()
-            sets = self._changed_fields(job, patch, _new_run_at(patch, now), now)
+            sets = self._changed_fields(job, asked, _new_run_at(asked, now), now)
             sets.pop("limit_keys", None)
+            # A person may have moved the job to a later time, at which its message comes.
+            is_earlier = job.due_at is not None and sets["run_at"] < job.due_at
+            if is_earlier and job.waits_for is None:
+                return self.change(job_id, asked, actor=actor)
             if job.payload.key is not None or sets.get("payload", job.payload).key is not None:
-                return self.change(job_id, patch, actor=actor)
+                return self.change(job_id, asked, actor=actor)
             debounced, job = self._try(job, partial(debounce, sets=sets))
             if debounced:
                 return job
@@ -166,7 +161,7 @@ class OperationsService:
         job = self._require(job_id)
         for _ in range(MAX_LOST_RACES):
             if reruns is not None:
-                _require_same_end(job, reruns)
+                _require_same_end(job, reruns, is_fresh="segment" in (sets or {}))
             elif job.compensated_round is not None:
                 raise Compensated(
                     f"The steps of run {job_id} were reversed, so their results do not hold. "
@@ -254,26 +249,26 @@ class OperationsService:
         return job
 
     def _changed_fields(
-        self, job: Job, patch: JobPatch, run_at: datetime | None, now: datetime
+        self, job: Job, asked: JobChange, run_at: datetime | None, now: datetime
     ) -> dict[str, Any]:
         sets: dict[str, Any] = {} if run_at is None else {"run_at": run_at}
-        expires_at = patch.expires_at if "expires_at" in patch.given else job.expires_at
+        expires_at = asked.expires_at if asked.changes_expiry else job.expires_at
         require_expiry_after(expires_at, run_at or job.run_at, now)
-        if "expires_at" in patch.given:
+        if asked.changes_expiry:
             sets["expires_at"] = expires_at
-        if patch.body_hash is not None:
-            sets["body_hash"] = patch.body_hash
-        if patch.priority is not None:
-            sets["priority"] = sets["queue"] = patch.priority
+        if asked.body_hash is not None:
+            sets["body_hash"] = asked.body_hash
+        if asked.priority is not None:
+            sets["priority"] = sets["queue"] = asked.priority
         # A job that waits for another attempt is due later than its run_at.
         runs_at = max(run_at or job.due_at or job.run_at, now)
-        if patch.payload_text is not None:
-            self.check_payload(job.handler, patch.payload_text)
+        if asked.payload_text is not None:
+            self.check_payload(job.handler, asked.payload_text)
             kept_until = payload_kept_until(runs_at, job.retention_seconds, self.timings)
-            payload = self.contents.keep_payload(job.id, patch.payload_text, kept_until)
+            payload = self.contents.keep_payload(job.id, asked.payload_text, kept_until)
             sets["payload"] = payload
             sets["payload_kept_until"] = kept_until if payload.item is not None else None
-            sets |= self._changed_keys(job, patch.payload_text)
+            sets |= self._changed_keys(job, asked.payload_text)
         elif renewed_until := self.contents.renew_payload(job, runs_at, self.timings):
             sets["payload_kept_until"] = renewed_until
         return sets
@@ -321,10 +316,10 @@ class OperationsService:
             )
 
 
-def _new_run_at(patch: JobPatch, now: datetime) -> datetime | None:
-    if not {"run_at", "delay_seconds"} & patch.given:
+def _new_run_at(asked: JobChange, now: datetime) -> datetime | None:
+    if asked.run_at is None and asked.delay_seconds is None:
         return None
-    return resolve_run_at(patch.run_at, patch.delay_seconds, now)
+    return resolve_run_at(asked.run_at, asked.delay_seconds, now)
 
 
 def _require_waiting(job: Job, verb: str) -> None:
@@ -332,9 +327,9 @@ def _require_waiting(job: Job, verb: str) -> None:
         raise WrongState(f"Job {job.id} is {job.status}; only a job not yet running can be {verb}.")
 
 
-def _require_same_payload(job: Job, patch: JobPatch) -> None:
+def _require_same_payload(job: Job, asked: JobChange) -> None:
     """Refuse another payload of a durable run that began: its records follow from its payload."""
-    if job.is_durable_run and patch.payload_text is not None:
+    if job.is_durable_run and asked.payload_text is not None:
         raise WrongState(
             f"Run {job.id} has begun, so its payload cannot be changed. Send it a signal, or "
             "cancel it and submit a new one."
@@ -350,9 +345,11 @@ def _judge(job: Job, result: WriteResult) -> tuple[bool, Job]:
     return False, result.current
 
 
-def _require_same_end(job: Job, seen: Job) -> None:
-    marks = [(one.generation, one.compensated_round) for one in (job, seen)]
-    if not job.status.is_final or marks[0] != marks[1]:
+def _require_same_end(job: Job, seen: Job, *, is_fresh: bool) -> None:
+    """Refuse a run that changed. One that begins a new segment leaves its compensation behind."""
+    is_same = job.generation == seen.generation
+    is_same = is_same and (is_fresh or job.compensated_round == seen.compensated_round)
+    if not job.status.is_final or not is_same:
         raise WrongState(f"Job {job.id} changed during the request; it is {job.status} now.")
 
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from hourhand.domain.errors import FieldError, InvalidInput, Unavailable
-from hourhand.domain.jobs.pauses import HandlerPauses, events_of_handler
-from hourhand.domain.schedules.schedule import ScheduleEvent, ScheduleEventKind
+from hourhand.domain.jobs.history import shorten
+from hourhand.domain.jobs.pauses import QUOTAS, HandlerPauses, events_of_handler
+from hourhand.domain.jobs.quotas import Quota
+from hourhand.domain.schedules.schedule import EVENT_NOTE_BYTES, ScheduleEvent, ScheduleEventKind
 from hourhand.ports.clock import Clock
 from hourhand.ports.control_store import ControlStore
 from hourhand.ports.schedule_store import ScheduleStore
@@ -45,7 +47,7 @@ class HandlerPauseService:
         if until is not None and until <= now:
             message = "must be in the future"
             raise InvalidInput("The end is over.", errors=(FieldError("until", message),))
-        after, _ = self._change(lambda known: known.paused(handler, now, until=until, note=note))
+        after, _ = self.change(lambda known: known.paused(handler, now, until=until, note=note))
         self._record(ScheduleEventKind.PAUSED, handler, after, now, note, actor)
         self.telemetry.info("A handler was paused.", handler=handler, until=until, note=note)
 
@@ -56,7 +58,7 @@ class HandlerPauseService:
         `Unavailable`: then the pause may have ended, and the sweep sends what waits.
         """
         now = self.clock.now()
-        after, has_changed = self._change(lambda known: known.resumed(handler, now))
+        after, has_changed = self.change(lambda known: known.resumed(handler, now))
         if has_changed:
             self._record(ScheduleEventKind.RESUMED, handler, after, now, note, actor)
         if handler not in after.pauses:
@@ -64,10 +66,27 @@ class HandlerPauseService:
         sent = self.parking.wake_first(handler, actor)
         self.telemetry.info("A handler was resumed.", handler=handler, jobs_sent=sent)
 
-    def _change(
+    def set_quota(self, quota: Quota, actor: str) -> bool:
+        """Set a quota, or remove it if it has no bound; return whether there was a change.
+
+        Raises `WrongState` if there are too many, and `Unavailable`.
+        """
+        now = self.clock.now()
+        after, has_changed = self.change(lambda known: known.with_quota(quota))
+        if has_changed:
+            bounds = ", ".join(f"{name} {bound}" for name, bound in quota.bounds.items())
+            note = f"quota: {bounds or 'none'} ({quota.kind} {quota.name})"
+            self._record(ScheduleEventKind.CHANGED, QUOTAS, after, now, note, actor)
+            self.telemetry.info("A quota was changed.", change=note, actor=actor)
+        return has_changed
+
+    def change(
         self, change: Callable[[HandlerPauses], HandlerPauses]
     ) -> tuple[HandlerPauses, bool]:
-        """Change the record; return it as it stands, and whether it changed."""
+        """Change the record; return it as it stands, and whether it changed.
+
+        Raises `Unavailable`, and what ``change`` raises.
+        """
         for _ in range(MAX_LOST_RACES):
             before = self.known.fresh()
             after = change(before)
@@ -90,5 +109,6 @@ class HandlerPauseService:
         """Keep what a caller did, for the audit: beside the schedules, whose events have a form."""
         # The events of limits are kept in the same place and have odd numbers.
         sequence = 2 * after.revision
-        event = ScheduleEvent(kind=kind, at=now, sequence=sequence, actor=actor, note=note or "")
+        note = shorten(note or "", EVENT_NOTE_BYTES)
+        event = ScheduleEvent(kind=kind, at=now, sequence=sequence, actor=actor, note=note)
         self.events.put_event(events_of_handler(handler), event)

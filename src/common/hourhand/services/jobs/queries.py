@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from hourhand.domain.errors import NotFound
 from hourhand.domain.jobs.dead_letter_groups import DeadLetterGroup, grouped
@@ -21,6 +21,7 @@ from hourhand.domain.jobs.job import (
     Priority,
 )
 from hourhand.domain.jobs.pauses import Waiting, parked_for, waiting_for
+from hourhand.domain.jobs.searches import JobFilter
 from hourhand.domain.ticks.buckets import bucket_start
 from hourhand.domain.ticks.leases import LEADER
 from hourhand.ports.clock import Clock
@@ -35,9 +36,6 @@ from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.jobs.payload_store import PayloadStore
 from hourhand.services.jobs.waiter_records import WaiterRecords
 from hourhand.services.optional import ask_optionally
-
-if TYPE_CHECKING:
-    from hourhand.api.requests import JobFilters
 
 LATENESS_SAMPLE = 200
 """How many of the newest jobs the lateness in ``stats`` is computed from."""
@@ -180,7 +178,7 @@ class QueryService:
         job = details.job
         return JobEvents(told_events(job, details.failures), job.history_dropped)
 
-    def list_jobs(self, filters: JobFilters, *, limit: int, cursor: str | None) -> JobPage:
+    def list_jobs(self, filters: JobFilter, *, limit: int, cursor: str | None) -> JobPage:
         """Return a page of jobs, newest first. Raises `InvalidInput` for a bad cursor."""
         position = read_cursor(cursor, filters.fingerprint) if cursor else None
         now = self.clock.now()
@@ -194,7 +192,7 @@ class QueryService:
         return JobPage(() if job is None else (self.summary(job),), None)
 
     def dead_letter_groups(
-        self, filters: JobFilters, *, limit: int, cursor: str | None
+        self, filters: JobFilter, *, limit: int, cursor: str | None
     ) -> DeadLetterGroups:
         """Return up to ``limit`` dead jobs in groups. Raises `InvalidInput` for a bad cursor."""
         position = read_cursor(cursor, filters.fingerprint) if cursor else None

@@ -11,13 +11,14 @@ from functools import partial
 from typing import assert_never
 
 from hourhand.domain.jobs.history import attempts_of, last_error
-from hourhand.domain.jobs.job import Content, Job
+from hourhand.domain.jobs.job import Content, ErrorInfo, Job
 from hourhand.domain.jobs.outbox import OutboxTask, outbox_tasks
 from hourhand.domain.jobs.run_times import records_end
 from hourhand.domain.jobs.transitions import (
     cancel_waiting,
     expire,
     finish,
+    give_up,
     keep_after_end,
     keep_payload,
     recover,
@@ -90,6 +91,14 @@ class RecoveryService:
         self.telemetry.count("jobs_expired")
         self.settle_end(result.job)
         return True
+
+    def give_up(self, job: Job, actor: str, error: ErrorInfo) -> None:
+        """End a parked job that can never start."""
+        now, reason = self.clock.now(), f"{error.type}: {error.message}"
+        build = partial(give_up, now=now, actor=actor, reason=reason)
+        result = self.due.make(job, build)
+        if isinstance(result, Applied):
+            self.settle_end(result.job)
 
     def cancel_job(self, job: Job, actor: str, reason: str) -> bool:
         """End a job that waits for its start; whether it was ours to end."""

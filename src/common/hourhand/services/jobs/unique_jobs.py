@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from hourhand.domain.errors import (
     FieldError,
@@ -16,6 +16,7 @@ from hourhand.domain.errors import (
     WrongState,
 )
 from hourhand.domain.jobs.job import REDRIVABLE, Job
+from hourhand.domain.jobs.submission import JobChange, NewJob
 from hourhand.domain.jobs.transitions import keep_after_end, supersede
 from hourhand.domain.limits.unique_keys import (
     OnConflict,
@@ -32,9 +33,6 @@ from hourhand.ports.side_item_store import SideItemStore
 from hourhand.services.jobs.due import DueJobs, make_transition
 from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.jobs.payload_store import PayloadStore
-
-if TYPE_CHECKING:
-    from hourhand.api.requests import JobPatch, JobSubmission
 
 MAX_RACES = 5
 """Incarnations that other submissions create meanwhile; then the caller is asked to repeat."""
@@ -99,7 +97,7 @@ class UniqueKey:
 
     unique: Unique
     digest: str
-    replaces: Callable[[Job, datetime], JobPatch]
+    replaces: Callable[[Job, datetime], JobChange]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +112,9 @@ class UniqueJobs:
     due: DueJobs
     clock: Clock
     timings: Timings
-    change: Callable[[Job, JobPatch, str], Job]
+    change: Callable[[Job, JobChange, str], Job]
 
-    def submit(
-        self, request: JobSubmission, key: UniqueKey, build: Build, actor: str
-    ) -> tuple[Job, bool]:
+    def submit(self, request: NewJob, key: UniqueKey, build: Build, actor: str) -> tuple[Job, bool]:
         """Return the job of a key, and whether this submission created it.
 
         Raises `UniqueConflict`, and `Unavailable` where other submissions of the key were first
@@ -197,6 +193,6 @@ class UniqueJobs:
             return None
 
 
-def _is_repeated(request: JobSubmission, job: Job) -> bool:
+def _is_repeated(request: NewJob, job: Job) -> bool:
     """Whether a job was created, or last replaced, by this very request: no other has its id."""
     return request.id is not None and job.body_hash == request.body_hash

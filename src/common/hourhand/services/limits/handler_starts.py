@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from hourhand.domain.jobs.job import Job
-from hourhand.domain.jobs.waiting import ReservedStart
+from hourhand.domain.jobs.waiting import Reserved, ReservedStart, TakenStart
 from hourhand.domain.limits.declarations import Rate
 from hourhand.domain.limits.keys import InvalidLimit
 from hourhand.domain.limits.rate_writes import Pass
 from hourhand.domain.limits.rates import EARLY_START, PAID_FOR
-from hourhand.ports.handler_runner import TakenStart
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.rate_limiters import Crowded, Given, Limiter, RateLimiters, TooFar
 
@@ -38,7 +37,7 @@ class HandlerStarts:
         name: str,
         cost: float,
         longest: timedelta,
-        reserved: dict[str, ReservedStart],
+        reserved: Reserved,
     ) -> TakenStart:
         """Take a start of a shared rate limit; or reserve one, if none is as close as ``longest``.
 

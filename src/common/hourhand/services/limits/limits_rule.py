@@ -28,6 +28,9 @@ MAX_ROUNDS = 5
 WAITS_FOR_SLOT = "waits for a slot"
 """The reason, in a job's history, of a wait for a slot of its group."""
 
+UNTIL_OLDER_BEGIN = timedelta(seconds=1)
+"""How long the message of a job with a slot is hidden whose older one has a slot and starts."""
+
 ASK_AGAIN = timedelta(seconds=5)
 """How long the message of a job is hidden that changed while it was parked."""
 
@@ -69,6 +72,11 @@ class LimitsRule:
                 candidate.changed()
                 # One that changed meanwhile is refused its claim, which releases what it took.
                 job = candidate.job() or job
+            if limit.overlap is not None and limit.overlap.is_in_order and slots.max > 1:
+                self.queues.recheck(held)
+                if self.tables.is_behind(slots, job):
+                    # An older job has its slot, and its worker is about to claim it.
+                    return Deferred(UNTIL_OLDER_BEGIN)
             if len(slots.shards) > 1 or held.shard:
                 candidate.slot_shards[limit.position] = held.shard
         return None
@@ -94,6 +102,8 @@ class LimitsRule:
         return held
 
     def _slot_for(self, slots: Slots, job: Job) -> Slots | None:
+        if self.tables.is_behind(slots, job):
+            return None
         tried = self._shards_to_ask(slots, job)
         for one in tried:
             if self._takes(one, job):

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import takewhile
+from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import (
     FieldError,
@@ -32,8 +34,8 @@ from hourhand.domain.limits.overrides import (
     digests_of_key,
     sole_digest,
 )
-from hourhand.domain.limits.slots import admitted_at_second
-from hourhand.domain.schedules.schedule import ScheduleEvent, ScheduleEventKind
+from hourhand.domain.limits.slots import admitted_at_second, holders_to_look_up
+from hourhand.domain.schedules.schedule import EVENT_NOTE_BYTES, ScheduleEvent, ScheduleEventKind
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.ports.control_store import ControlStore
 from hourhand.ports.handler_directory import HandlerDirectory
@@ -46,6 +48,9 @@ from hourhand.services.limits.retimes import RetimePosition, Retimes
 from hourhand.services.limits.slot_tables import Slots, SlotTables
 from hourhand.services.limits.wait_queues import WaitQueues
 
+if TYPE_CHECKING:
+    from hourhand.services.limits.deadlocks import Deadlocks
+
 LIMITS_A_PAGE = 50
 """Each limit of a page costs up to 20 reads of a unit or less."""
 
@@ -53,14 +58,14 @@ MAX_COUNTED = 10_000
 """Up to so many waiting jobs are counted exactly."""
 
 WAITERS_SHOWN = 20
+HOLDERS_LOOKED_UP = 20
+"""The oldest holders of a shard: one read, if any of them is older than a lease."""
+
 MAX_LOST_RACES = 10
 """How often the record of overrides may change between read and write before the call fails."""
 
 HANDLERS_NAMED = 20
 """Of those that have a limit, in the answer to a number that it cannot have."""
-
-EVENT_NOTE_BYTES = 200
-"""Of what the audit shows of a change."""
 
 GRANTED_AT_ONCE = 1_000
 """Waiting jobs that a change grants before it is answered; the sweep grants the others."""
@@ -95,10 +100,14 @@ class DeclaredLimit:
 
 @dataclass(frozen=True, slots=True)
 class JobOfLimit:
-    """A job that holds a slot, or waits for one, and since when."""
+    """A job that holds a slot, or waits for one, and since when.
+
+    ``blocked_by``: the nearest ancestor of a job that waits, if one holds a slot.
+    """
 
     job_id: str
     since: datetime | None
+    blocked_by: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,6 +138,7 @@ class LimitService:
     overrides: KnownOverrides
     tables: SlotTables
     queues: WaitQueues
+    deadlocks: Callable[[], Deadlocks]
     retimes: Retimes
     events: ScheduleStore
     telemetry: Telemetry
@@ -338,7 +348,8 @@ class LimitService:
         if not tables:
             limit = self._limit(declared, digests[0])
             return replace(report, key=key, max=overrides.max_of(limit, declared.number))
-        return replace(self._counted(report, tables), key=key, max=tables[0].max)
+        counted = self._counted(report, tables, self.deadlocks())
+        return replace(counted, key=key, max=tables[0].max)
 
     def _digests(self, declared: DeclaredLimit, key: str | None) -> tuple[bytes, ...] | None:
         """Return what identifies the key that is meant; ``None`` if one must be named."""
@@ -350,8 +361,10 @@ class LimitService:
             raise InvalidInput(f"The limit {declared.name} has no keys.", errors=(problem,))
         return digests_of_key(declared.id, key)
 
-    def _counted(self, report: LimitReport, tables: Sequence[Slots]) -> LimitReport:
-        waiters = self._first_waiters(tables)
+    def _counted(
+        self, report: LimitReport, tables: Sequence[Slots], finds: Deadlocks | None = None
+    ) -> LimitReport:
+        waiters = self._first_waiters(tables, finds)
         holders = tuple(one for slots in tables for one in self._holders(slots))
         # It counts those of all shards.
         counts = [self.tables.count_waiting(s, MAX_COUNTED) for s in tables if s.shard == 0]
@@ -365,9 +378,20 @@ class LimitService:
         )
 
     def _holders(self, slots: Slots) -> Sequence[JobOfLimit]:
-        """Return the jobs that hold a slot. Those that ended may stay in a lazy limit."""
+        """Return the jobs that hold a slot.
+
+        Those that ended may stay in a lazy limit, and in any other where a worker died before it
+        freed the slot and its message was lost: so the oldest holders are looked up.
+        """
         record = self.tables.view(slots, 0).record
-        kept = tuple(record.holders) if slots.concurrency.is_lazy else ()
+        kept = holders_to_look_up(
+            record,
+            holder="",
+            limit_max=slots.concurrency.max,
+            now=self.tables.clock.now(),
+            lease=self.queues.timings.job_lease,
+            most=HOLDERS_LOOKED_UP,
+        )
         dead = self.tables.dead_among(slots, record, kept)
         return [
             JobOfLimit(job_id, datetime.fromtimestamp(admitted_at_second(number), UTC))
@@ -375,14 +399,20 @@ class LimitService:
             if job_id not in dead
         ]
 
-    def _first_waiters(self, tables: Sequence[Slots]) -> tuple[JobOfLimit, ...]:
-        waiters = [w for slots in tables for w in self.tables.view(slots, WAITERS_SHOWN).waiters]
-        first = sorted(waiters)[:WAITERS_SHOWN]
-        found = self.tables.jobs.get_many([w.job_id for w in first]) if first else {}
-        jobs = [(waiter, found.get(waiter.job_id)) for waiter in first]
+    def _first_waiters(
+        self, tables: Sequence[Slots], finds: Deadlocks | None
+    ) -> tuple[JobOfLimit, ...]:
+        waiters = [
+            (waiter, slots)
+            for slots in tables
+            for waiter in self.tables.view(slots, WAITERS_SHOWN).waiters
+        ]
+        first = sorted(waiters, key=itemgetter(0))[:WAITERS_SHOWN]
+        found = self.tables.jobs.get_many([w.job_id for w, _ in first]) if first else {}
+        jobs = [(found.get(waiter.job_id), slots) for waiter, slots in first]
         return tuple(
-            JobOfLimit(waiter.job_id, job.enqueued_at)
-            for waiter, job in jobs
+            JobOfLimit(job.id, job.enqueued_at, finds.blocker(job, slots) if finds else None)
+            for job, slots in jobs
             if job is not None and job.is_parked
         )
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from hourhand.domain.ids import digest10
 from hourhand.domain.jobs.actions import OutOfQueue
-from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.job import TICK, Job
 from hourhand.domain.limits.slots import SlotsRecord, admitted_at_second
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.recovery import RecoveryService
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.slot_tables import Slots
 from hourhand.services.limits.wait_queues import WaitQueues, is_parked_for, own_place
+
+if TYPE_CHECKING:
+    from hourhand.services.limits.deadlocks import Deadlocks
 
 MAX_QUEUES = 1_000
 """Limits, each with one key, whose wait queues every sweep rechecks. See `Rechecks`."""
@@ -51,6 +56,8 @@ class Rechecks:
 
     limits: JobLimits
     queues: WaitQueues
+    deadlocks: Deadlocks
+    recovery: RecoveryService
     telemetry: Telemetry
     turn: str
     left: int = field(default=0, init=False)
@@ -74,7 +81,11 @@ class Rechecks:
             # Before the recheck, which itself sends what it grants, and what it finds granted.
             seen = self._seen[limit.digest16] = self._look(slots)
             self.queues.recheck_all(slots)
-        return _found(job, seen, place[0])
+        found = _found(job, seen, place[0])
+        error = self.deadlocks.error(job) if found is None else None
+        if error is not None:
+            self.recovery.give_up(job, TICK, error)
+        return found
 
     def _is_in_turn(self, digest16: str) -> bool:
         """Whether this sweep rechecks a limit that it meets for the first time."""

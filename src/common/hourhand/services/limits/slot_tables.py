@@ -5,9 +5,10 @@ Every method may raise `Unavailable`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import attrgetter
 
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.waiting import (
@@ -42,10 +43,13 @@ from hourhand.domain.limits.slots import (
     Drop,
     Replace,
     SlotsRecord,
+    has_begun,
     is_dead_holder,
+    precedes,
     slot_number,
 )
 from hourhand.domain.limits.waiters import Waiter
+from hourhand.domain.schedules.schedule import incarnation_key
 from hourhand.domain.side_items import (
     SEAT_PREFIX,
     SLOTS_SORT,
@@ -56,7 +60,11 @@ from hourhand.domain.side_items import (
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import JobStore
 from hourhand.ports.side_item_store import SideItemStore
+from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.limits.known_overrides import KnownOverrides
+
+MAX_OLDER = 25
+"""Jobs of a group that are read before one that began: those between ended without a start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +153,7 @@ class SlotTables:
     jobs: JobStore
     clock: Clock
     overrides: KnownOverrides
+    ids: DerivedIds
 
     def slots_of(self, limit: JobLimit) -> Slots | None:
         """Return the slots of a limit; ``None`` for one that has none, a rate."""
@@ -252,6 +261,34 @@ class SlotTables:
         if write.is_applied or is_handed_off(write.item, given, holder):
             return None
         return read_slots(() if write.item is None else (write.item,))
+
+    def is_behind(self, slots: Slots, job: Job, records: Collection[SlotsRecord] = ()) -> bool:
+        """Whether an older job of a group in order has not begun, so that ``job`` waits for it.
+
+        The jobs before it are read one after the other, up to the first that began: those before
+        that one began, too. A job that holds a slot in one of ``records`` is about to begin.
+        """
+        overlap = slots.limit.overlap
+        if overlap is None or not overlap.is_in_order or has_begun(job):
+            return False
+        key = incarnation_key(job.schedule_id or "", job.schedule_incarnation)
+        # A backfill runs each time of its range, the schedule those that it was not to skip.
+        backfill_id = overlap.group.removeprefix(key)[1:]
+        before = attrgetter("interval_start" if backfill_id else "previous_occurrence")
+        salts, now, at = {"", backfill_id}, self.clock.now(), before(job)
+        for _ in range(MAX_OLDER):
+            if at is None:
+                break
+            keys = [self.ids.of_occurrence(key, at, salt) for salt in salts]
+            found = list(self.jobs.get_many(keys).values())
+            own = [one for one in found if one.overlap and one.overlap.group == overlap.group]
+            for older in own:
+                if precedes(older, now):
+                    return not any(one.holds(older.id, older.generation) for one in records)
+            if not found or any(map(has_begun, own)):
+                break
+            at = before(found[0])
+        return False
 
     def put_waiter(self, slots: Slots, job: Job, rank: int) -> None:
         """Put the waiter record of a job that is about to park."""

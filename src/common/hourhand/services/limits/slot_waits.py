@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.pauses import Waiting
@@ -14,6 +16,9 @@ from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.slot_tables import Slots, SlotTables
 from hourhand.services.limits.wait_queues import is_parked_for
 
+if TYPE_CHECKING:
+    from hourhand.services.limits.deadlocks import Deadlocks
+
 
 @dataclass(frozen=True, slots=True)
 class SlotWaits:
@@ -21,6 +26,7 @@ class SlotWaits:
 
     limits: JobLimits
     tables: SlotTables
+    deadlocks: Callable[[], Deadlocks]
 
     def in_list(self, job: Job) -> Waiting:
         """Return what a job in a listing waits for; reads nothing."""
@@ -49,6 +55,7 @@ class SlotWaits:
             since=job.enqueued_at,
             position=self._position(slots, job),
             max_running=slots.max,
+            blocked_by=self.deadlocks().blocker(job, slots),
         )
 
     def _position(self, slots: Slots, job: Job) -> int | None:

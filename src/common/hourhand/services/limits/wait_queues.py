@@ -286,7 +286,9 @@ class WaitQueues:
             if job is None or state is WaiterState.STRAY:
                 self.tables.delete_waiter(slots, waiter)
             elif state is WaiterState.WAITS:
-                return _First(waiter, job), view
+                # An older job that is on its way takes the slot, or rechecks when it ends.
+                is_behind = self.tables.is_behind(slots, job, records.values())
+                return (None if is_behind else _First(waiter, job)), view
             elif _stops_queue(slots, state):
                 if place == 0:
                     return None, view

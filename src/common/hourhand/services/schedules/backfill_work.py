@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from hourhand.domain.errors import NotFound, WrongState
-from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.schedules.backfills import (
     MAX_TIMES_A_STEP,
     NominalTimes,
@@ -19,6 +19,7 @@ from hourhand.domain.schedules.backfills import (
     overlap_of,
     plan_step,
     room_of,
+    was_withdrawn,
 )
 from hourhand.domain.schedules.rule import BadExpression
 from hourhand.domain.schedules.schedule import (
@@ -27,6 +28,7 @@ from hourhand.domain.schedules.schedule import (
     JournalEntry,
     Schedule,
     ScheduleDefinition,
+    SkipReason,
 )
 from hourhand.ports import Found
 from hourhand.ports.job_store import JobStore
@@ -66,15 +68,27 @@ class BackfillWork:
     ) -> tuple[Backfill, tuple[JournalEntry, ...]]:
         """Make the next jobs of ``backfill``; return it as it stands then, and what was made.
 
-        ``definition`` is the backfill's own. What was made is in the journal already. Raises
-        `Unavailable`: the next visit does the step again. Raises `WrittenByNewer`, too, where jobs
-        of its next times are a newer version's: what becomes of them cannot be said.
+        Where it is paused or cancelled, cancel those that did not begin; once it is resumed,
+        redrive them. ``definition`` is the backfill's own. What was made is in the journal already.
+        Raises `Unavailable`: the next visit does the step again. Raises `WrittenByNewer`, too,
+        where jobs of its next times are a newer version's: what becomes of them cannot be said.
         """
         if backfill.is_done:
             return backfill, ()
-        waiting = self._unfinished(backfill.waiting)
+        found = self.jobs.get_many(backfill.waiting) if backfill.waiting else Found[str, Job]()
+        before = [found[job_id] for job_id in backfill.waiting if job_id in found]
+        if (reason := backfill.stopped_by(schedule)) is not None:
+            self._withdraw(before, reason, actor)
+            return backfill, ()
+        again = [job.id for job in before if was_withdrawn(backfill, job)]
+        for job_id in again:
+            self._redrive(job_id, backfill, actor)
+        # What a newer version works on keeps its room: it may run.
+        going = {*found.newer, *again, *(job.id for job in before if not job.status.is_final)}
+        waiting = tuple(job_id for job_id in backfill.waiting if job_id in going)
+        failed = sum(job.status is JobStatus.DEAD for job in before)
         room = room_of(backfill, len(waiting))
-        if room <= 0 and waiting == backfill.waiting:
+        if waiting == backfill.waiting and (room <= 0 or backfill.position >= backfill.total):
             # What is to come may take long to compute, and none of it could be made.
             return backfill, ()
         rest, pairs = self._next_times(definition, backfill)
@@ -87,17 +101,24 @@ class BackfillWork:
         redriven = [self._redrive(job_id, backfill, actor) for job_id in plan.redrives]
         if plan.entries:
             page = JournalPage(entries=plan.entries, tag=backfill.id)
-            self.schedules.put_journal_page(schedule.id, page)
+            self.schedules.put_journal_page(schedule.key, page)
         under_way = [jobs[job_id] for job_id in plan.under_way]
-        ours = [*made, *under_way, *(job for job in redriven if job is not None)]
-        waiting += tuple(job.id for job in ours if not job.status.is_final)
-        after = _moved_on(backfill, rest, pairs[: plan.looked_at], len(ours))
+        chosen = [*made, *under_way, *(job for job in redriven if job is not None)]
+        waiting += tuple(job.id for job in chosen if not job.status.is_final)
+        after = _moved_on(backfill, rest, pairs[: plan.looked_at], len(chosen))
+        after = replace(after, failed=backfill.failed + failed)
         return self._store(after, waiting, now), plan.entries
 
-    def _unfinished(self, job_ids: Sequence[str]) -> tuple[str, ...]:
-        found = self.jobs.get_many(job_ids) if job_ids else Found[str, Job]()
-        # What a newer version works on keeps its room: it may run.
-        return tuple(i for i in job_ids if i in found.newer or _is_unfinished(found.get(i)))
+    def _withdraw(self, jobs: Sequence[Job], reason: SkipReason, actor: str) -> None:
+        """Cancel the jobs that did not begin; of a cancelled backfill, those that wait again too.
+
+        What is left over here is cancelled when it is to start. The last one comes first, so that
+        no slot is handed to a job that is cancelled next.
+        """
+        for job in reversed(jobs):
+            is_stopped = not job.attempt or reason is SkipReason.BACKFILL_CANCELLED
+            if job.status.is_waiting and is_stopped:
+                self.operations.recovery.cancel_job(job, actor, reason)
 
     def _next_times(
         self, definition: ScheduleDefinition, backfill: Backfill
@@ -137,10 +158,6 @@ class BackfillWork:
             return after
         # Another visit did this step; it made the same jobs.
         return self.schedules.get_backfill(backfill.schedule_id, backfill.id) or after
-
-
-def _is_unfinished(job: Job | None) -> bool:
-    return job is not None and not job.status.is_final
 
 
 def _moved_on(

@@ -1,33 +1,35 @@
-"""Asking for a backfill: past nominal times of a schedule, run on purpose."""
+"""Starting, listing and changing backfills: past nominal times of a schedule, run on purpose."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from functools import partial
 
 from hourhand.domain.errors import (
     FieldError,
     InvalidInput,
+    NotFound,
     Unavailable,
     WrittenByNewer,
     WrongState,
 )
-from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.schedules.backfills import (
     MAX_ACTIVE_BACKFILLS,
     MAX_BACKFILL_TIMES,
-    MAX_RUNNING,
+    BackfillChange,
+    NewBackfill,
     NominalTimes,
+    changed,
     list_nominal_times,
 )
-from hourhand.domain.schedules.changes import add_backfill
+from hourhand.domain.schedules.changes import add_backfill, annotate
+from hourhand.domain.schedules.rule import BadExpression
 from hourhand.domain.schedules.schedule import (
     Backfill,
     BackfillOrder,
     Schedule,
-    ScheduleDefinition,
     ScheduleEventKind,
 )
 from hourhand.ports.clock import Clock
@@ -36,13 +38,13 @@ from hourhand.ports.schedule_store import ScheduleStore, Written
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.schedules.backfill_work import BACKFILL_KEPT, BackfillWork
 from hourhand.services.schedules.compiled_rules import CompiledRules, definition_of, require_live
-from hourhand.services.schedules.history import with_event
-
-if TYPE_CHECKING:
-    from hourhand.api.requests import BackfillInput
+from hourhand.services.schedules.history import ScheduleHistory, with_event
 
 MAX_LOST_RACES = 10
 """How often a schedule may change between the read and the write before the request fails."""
+
+MAX_LISTED = 100
+"""Backfills in a page: each may name 200 jobs, and one read returns a megabyte."""
 
 REPORTED_FIRES = 100
 """How many of its nominal times a report names."""
@@ -62,20 +64,22 @@ class BackfillReport:
     total: int
     fires: tuple[datetime, ...]
     dry_run: bool
+    schedule: Schedule
 
 
 @dataclass(frozen=True, slots=True)
 class BackfillService:
-    """Begins backfills, and takes their first step; the visits of their schedules do the rest."""
+    """Begins and changes backfills, and takes a step; the visits of their schedules do the rest."""
 
     schedules: ScheduleStore
     recurrences: CompiledRules
     work: BackfillWork
+    recording: ScheduleHistory
     clock: Clock
     randomness: Randomness
     telemetry: Telemetry
 
-    def start(self, schedule_id: str, request: BackfillInput, *, actor: str) -> BackfillReport:
+    def start(self, schedule_id: str, request: NewBackfill, *, actor: str) -> BackfillReport:
         """Begin a backfill, or say what it would run. A range without nominal times begins none.
 
         Raises `NotFound`, `InvalidInput` for a range that is not of the past or holds too many,
@@ -90,13 +94,8 @@ class BackfillService:
         )
         _require_few(found)
         if request.dry_run or not found.times:
-            return _report(None, request, found.times)
-        _require_room(schedule)
-        backfill = self._new(schedule, request, len(found.times), now)
-        if not self.schedules.write_backfill(backfill, previous=None):
-            raise Unavailable("The id of the backfill was taken; try again.")
-        # Without this second write no visit works at the backfill, and its record expires.
-        schedule = self._add(schedule, backfill, actor)
+            return _report(None, schedule, request, found.times)
+        schedule, backfill = self._add(schedule, request, len(found.times), actor)
         self.telemetry.info(
             "A backfill was started.",
             schedule_id=schedule_id,
@@ -104,19 +103,70 @@ class BackfillService:
             total=backfill.total,
             actor=actor,
         )
-        backfill = self._step(schedule, definition, backfill, actor)
-        return _report(backfill, request, found.times)
+        backfill = self._step(schedule, backfill, actor)
+        return _report(backfill, schedule, request, found.times)
 
-    def _step(
-        self, schedule: Schedule, definition: ScheduleDefinition, backfill: Backfill, actor: str
-    ) -> Backfill:
-        """Make the first jobs at once; what fails here is done by the next tick."""
+    def list(
+        self, schedule_id: str, before: str | None, limit: int
+    ) -> tuple[Sequence[tuple[Backfill, Schedule]], str | None]:
+        """Return a page of backfills with their schedule, newest first, and where the next starts.
+
+        It may be short. Raises `NotFound`.
+        """
+        limit = min(limit, MAX_LISTED)
+        schedule = require_live(self.schedules.get(schedule_id), schedule_id)
+        found = self.schedules.list_backfills(schedule.key, before=before, limit=limit)
+        own = [(one, schedule) for one in found if _is_shown(one, schedule)]
+        return own, found[-1].id if len(found) == limit else None
+
+    def change(
+        self, schedule_id: str, number: int, change: BackfillChange, note: str | None, actor: str
+    ) -> tuple[Backfill, Schedule]:
+        """Pause, resume or cancel a backfill; return it with its schedule. Repeatable.
+
+        Raises `NotFound`, and `WrongState` for one that ended.
+        """
+        for _ in range(MAX_LOST_RACES):
+            now, write_id = self.clock.now(), self.randomness.nonce()
+            schedule = require_live(self.schedules.get(schedule_id), schedule_id)
+            before = self._require(schedule, number)
+            after = changed(before, schedule, change, now)
+            if after == before:
+                return before, schedule
+            after = replace(after, sequence=before.sequence + 1, write_id=write_id)
+            # From here on no job of it begins that must not: each looks at the record first.
+            if self.schedules.write_backfill(after, previous=before.sequence):
+                after = self._step(schedule, after, actor)
+                what = f"backfill {number} {change}" + (f": {note}" if note else "")
+                self.recording.note(schedule, partial(self._with_change, what, actor, now))
+                return after, schedule
+        raise _changed_too_often(schedule_id)
+
+    def _require(self, schedule: Schedule, number: int) -> Backfill:
+        """Return a backfill by its number, from those that callers were answered with."""
+        after_all = f"{number:06d}-~"
+        found = self.schedules.list_backfills(schedule.key, before=after_all, limit=MAX_LOST_RACES)
+        for backfill in found:
+            if backfill.number == number and _is_shown(backfill, schedule):
+                return backfill
+        raise NotFound(f"Schedule {schedule.id} has no backfill {number}.")
+
+    def _with_change(self, what: str, actor: str, now: datetime, current: Schedule) -> Schedule:
+        after = annotate(current, now=now, write_id=self.randomness.nonce())
+        kind = ScheduleEventKind.CHANGED
+        return with_event(self.schedules, current, after, kind, actor, what, now)
+
+    def _step(self, schedule: Schedule, backfill: Backfill, actor: str) -> Backfill:
+        """Make or cancel its jobs at once; what fails here is done by the next tick."""
         now = self.clock.now()
         try:
+            definition = self.schedules.get_definition(schedule.id, backfill.definition)
+            if definition is None:
+                return backfill
             return self.work.step(schedule, definition, backfill, now=now, actor=actor)[0]
-        except (Unavailable, WrittenByNewer) as error:
+        except (BadExpression, Unavailable, WrittenByNewer) as error:
             self.telemetry.warning(
-                "A backfill was started. Its first jobs are left to the next tick.",
+                "A backfill was started or changed. Its jobs are left to the next tick.",
                 schedule_id=schedule.id,
                 backfill_id=backfill.id,
                 reason=error.detail,
@@ -124,33 +174,42 @@ class BackfillService:
             return backfill
 
     def _new(
-        self, schedule: Schedule, request: BackfillInput, total: int, now: datetime
+        self, schedule: Schedule, definition: str, request: NewBackfill, total: int
     ) -> Backfill:
-        max_active = request.max_active
-        if request.overlap is OverlapPolicy.ALLOW and "max_active" not in request.model_fields_set:
-            max_active = MAX_RUNNING
+        now = self.clock.now()
         return Backfill(
-            id=self.randomness.nonce(),
-            schedule_id=schedule.id,
+            id=f"{schedule.backfills_started + 1:06d}-{self.randomness.nonce()}",
+            schedule_id=schedule.key,
             sequence=1,
             write_id=self.randomness.nonce(),
-            definition=schedule.definition,
+            definition=definition,
             start=request.start,
             end=request.end,
             total=total,
-            created_at=now,
+            # So that it is its schedule's, whatever the clocks say.
+            created_at=max(now, schedule.created_at),
+            in_pause=schedule.paused_at,
             overlap=request.overlap,
             order=request.order,
-            max_active=max_active,
+            max_active=request.most_active,
             reprocess=request.reprocess,
-            note=request.note or "",
+            note=request.note,
             keep_until=now + BACKFILL_KEPT,
         )
 
-    def _add(self, schedule: Schedule, backfill: Backfill, actor: str) -> Schedule:
-        """Have the visits of the schedule work at the backfill; return it as it stands then."""
+    def _add(
+        self, schedule: Schedule, request: NewBackfill, total: int, actor: str
+    ) -> tuple[Schedule, Backfill]:
+        """Have the visits of the schedule work at a new backfill; return both as they stand then.
+
+        A record whose number another backfill got stays without work, and expires.
+        """
+        definition = schedule.definition
         for _ in range(MAX_LOST_RACES):
             _require_room(schedule)
+            backfill = self._new(schedule, definition, request, total)
+            if not self.schedules.write_backfill(backfill, previous=None):
+                raise Unavailable("The id of the backfill was taken; try again.")
             now = self.clock.now()
             after = with_event(
                 self.schedules,
@@ -163,16 +222,28 @@ class BackfillService:
             )
             answer = self.schedules.write(after, previous=schedule.sequence)
             if isinstance(answer, Written):
-                return after
+                return after, backfill
             schedule = require_live(answer.current, schedule.id)
-        raise Unavailable(
-            f"Schedule {schedule.id} changed too often during the request; try again."
-        )
+        raise _changed_too_often(schedule.id)
 
 
-def _require_past(request: BackfillInput, now: datetime) -> None:
-    if request.start >= request.end:
-        raise _invalid("to", "must be after from")
+def _is_shown(backfill: Backfill, schedule: Schedule) -> bool:
+    """Whether a record is of a backfill that the schedule, as it was put, has or had.
+
+    Until its first step it is known by its schedule alone.
+    """
+    since = schedule.tenant_since or schedule.created_at
+    was_added = backfill.sequence > 1 and backfill.created_at >= since
+    return was_added or backfill.id in schedule.backfills
+
+
+def _changed_too_often(schedule_id: str) -> Unavailable:
+    return Unavailable(f"Schedule {schedule_id} changed too often during the request; try again.")
+
+
+def _require_past(request: NewBackfill, now: datetime) -> None:
+    if request.start > request.end:
+        raise _invalid("to", "must not be before from")
     if request.end > now:
         raise _invalid("to", "must not be in the future: the schedule runs future times itself")
 
@@ -196,7 +267,10 @@ def _require_room(schedule: Schedule) -> None:
 
 
 def _report(
-    backfill: Backfill | None, request: BackfillInput, times: Sequence[datetime]
+    backfill: Backfill | None,
+    schedule: Schedule,
+    request: NewBackfill,
+    times: Sequence[datetime],
 ) -> BackfillReport:
     ordered = times[::-1] if request.order is BackfillOrder.NEWEST else times
     return BackfillReport(
@@ -206,6 +280,7 @@ def _report(
         total=len(times),
         fires=tuple(ordered[:REPORTED_FIRES]),
         dry_run=request.dry_run,
+        schedule=schedule,
     )
 
 

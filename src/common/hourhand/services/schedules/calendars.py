@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import NotFound, Unavailable, WrittenByNewer, WrongState
+from hourhand.domain.schedules.rule import Exclusion
 from hourhand.domain.schedules.schedule import Calendar
 from hourhand.ports.calendar_store import CalendarStore
 from hourhand.ports.clock import Clock
@@ -15,9 +15,6 @@ from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.schedules.compiled_rules import read_definitions
 from hourhand.services.schedules.recompute import SCHEDULES_A_PAGE, want_walk
-
-if TYPE_CHECKING:
-    from hourhand.api.requests import CalendarInput
 
 MAX_LOST_RACES = 10
 """How often a calendar may change between the read and the write before the request fails."""
@@ -36,7 +33,9 @@ class CalendarService:
     randomness: Randomness
     telemetry: Telemetry
 
-    def put(self, name: str, request: CalendarInput, *, actor: str) -> tuple[Calendar, bool]:
+    def put(
+        self, name: str, exclude: tuple[Exclusion, ...], *, note: str | None, actor: str
+    ) -> tuple[Calendar, bool]:
         """Create a calendar or replace it; return it, and whether it is new.
 
         The same put again changes nothing. Raises `Unavailable`.
@@ -46,9 +45,9 @@ class CalendarService:
             wanted = Calendar(
                 name=name,
                 revision=1 if current is None else current.revision + 1,
-                exclude=request.exclusions,
+                exclude=exclude,
                 updated_at=self.clock.now(),
-                note=request.note or "",
+                note=note or "",
             )
             if current is not None and _holds(current, wanted):
                 # An earlier put may have died before this; requesting a recomputation twice costs

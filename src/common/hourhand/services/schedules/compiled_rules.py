@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import FieldError, NotFound, Unavailable
+from hourhand.domain.schedules.nominal_times import DatedRule
 from hourhand.domain.schedules.rule import (
     EARLIEST,
     MAX_EXCLUDED_EXPRESSIONS,
@@ -116,6 +117,21 @@ class CompiledRules:
             with suppress(BadExpression):
                 return self.of(each)
         return None
+
+    def since_cursor(
+        self, store: ScheduleStore, schedule: Schedule, present: DatedRule
+    ) -> tuple[DatedRule, ...]:
+        """Return the rules that were in force since the cursor of ``schedule``, ``present`` last.
+
+        A former one that is gone, or that cannot be computed, is passed over.
+        """
+        rules: list[DatedRule] = []
+        for each in schedule.former:
+            definition = store.get_definition(schedule.id, each.definition)
+            recurrence = self.of_what_is_left(definition) if definition else None
+            if definition and recurrence and each.until > schedule.cursor:
+                rules.append(DatedRule(definition, recurrence, each.until))
+        return (*rules, present)
 
     def work(self, may_go_on: Callable[[], bool]) -> Work:
         """Return what one visit may spend: work and time of its own, while ``may_go_on``."""

@@ -9,7 +9,12 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hourhand.domain.errors import HourhandError, Unavailable, WrittenByNewer
+from hourhand.domain.errors import (
+    HourhandError,
+    QuotaExceeded,
+    Unavailable,
+    WrittenByNewer,
+)
 from hourhand.domain.jobs.job import TICK
 from hourhand.domain.schedules.schedule import Schedule, ScheduleDefinition
 from hourhand.domain.times import to_ms
@@ -32,6 +37,9 @@ MAX_LEFT_FOR_LAST = 100
 """Backfills, and long searches, that one tick leaves until every schedule had its visit. What is
 beyond them is done at once, or when its schedule is due."""
 
+CATCH_UP_A_TICK = 1_000
+"""Missed times, at least, that a tick makes for a schedule once every other one had its visit."""
+
 MAX_PAGES = 1_000
 """Pages of one shard in one tick; the rest is due at the next one, too."""
 
@@ -41,7 +49,8 @@ class VisitCounts:
     """What a pass over the due schedules did.
 
     ``backfilling``: visits of schedules with backfills. ``unfinished``: visits whose search for the
-    next nominal time is long, and the schedules as they were stored.
+    next nominal time is long, and the schedules as they were stored. ``behind``: those that missed
+    more times than their visit made.
     """
 
     visited: int = 0
@@ -50,6 +59,7 @@ class VisitCounts:
     is_complete: bool = True
     backfilling: list[Visit] = field(default_factory=list)
     unfinished: list[tuple[Visit, Schedule]] = field(default_factory=list)
+    behind: list[tuple[Visit, Schedule]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,7 @@ class ScheduleSweep:
                 self._visit_shard(shard, now, horizon, may_go_on, counts)
         with self._telling(counts):
             self._finish(counts.backfilling, now, may_go_on, counts)
+            self._catch_up(counts, now, horizon, may_go_on)
             self._search_on(counts, may_go_on)
         if counts.is_complete:
             with self._telling(counts):
@@ -85,6 +96,25 @@ class ScheduleSweep:
         if not counts.is_complete:
             self.telemetry.count("schedule_sweeps_incomplete")
         return counts
+
+    def _catch_up(
+        self, counts: VisitCounts, now: datetime, horizon: datetime, may_go_on: Callable[[], bool]
+    ) -> None:
+        """Make more missed times of the policy ``all``, after every schedule had its visit."""
+        for visit, schedule in counts.behind:
+            after, room = schedule, CATCH_UP_A_TICK
+            with self._told(schedule.id, counts):
+                while may_go_on() and room > 0 and after.next_at == now:
+                    visited = self.materialiser().visit(
+                        after,
+                        visit.definition,
+                        now=now,
+                        horizon=horizon,
+                        actor=TICK,
+                        searches_on=False,
+                        room=room,
+                    )
+                    after, room = visited.schedule, room - len(visited.jobs) if visited.jobs else 0
 
     def _search_on(self, counts: VisitCounts, may_go_on: Callable[[], bool]) -> None:
         """Make the long searches, after every schedule had its visit."""
@@ -209,6 +239,8 @@ class ScheduleSweep:
             with self._told(visit.schedule.id, counts):
                 after = self.materialiser().finish(visit, now=now, actor=TICK, may_go_on=may_go_on)
                 counts.visited += 1
+                if visit.decision.orders and visit.decision.schedule.next_at == now:
+                    counts.behind.append((visit, after))
                 if visit.decision.must_search_on and len(counts.unfinished) < MAX_LEFT_FOR_LAST:
                     counts.unfinished.append((visit, after))
 
@@ -219,6 +251,10 @@ class ScheduleSweep:
             yield
         except WrittenByNewer as newer:
             log_newer(self.telemetry, newer)
+        except QuotaExceeded as over:
+            self.telemetry.info(
+                "A schedule waits for a quota.", schedule_id=schedule_id, reason=over.detail
+            )
         except Exception as error:  # noqa: BLE001 - the last resort, logged
             self._tell_failed(counts, schedule_id, error)
 

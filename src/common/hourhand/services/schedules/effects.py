@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import EventKind, Job
 from hourhand.domain.schedules.changes import DEFINITION_KEPT
+from hourhand.domain.schedules.journal import job_times
 from hourhand.domain.schedules.schedule import Schedule, ScheduleDefinition, SkipReason
 from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.clock import Clock
@@ -71,6 +72,8 @@ class ChangeEffects:
                     horizon=horizon,
                     actor=actor,
                     searches_on=searches_on,
+                    # What is on record was sent first.
+                    announced=job_times(before.journal) if before is not None else (),
                 )
                 after, jobs = visited.schedule, visited.jobs
             if before is not None:

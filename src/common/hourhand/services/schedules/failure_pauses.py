@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hourhand.domain.errors import Unavailable
+from hourhand.domain.groups.admission import backfill_of
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.schedules.changes import pause
 from hourhand.domain.schedules.schedule import Schedule, SkipReason
@@ -33,14 +34,21 @@ class FailurePauses:
     def pause_schedule_of(self, job: Job) -> None:
         """Pause the schedule of a DEAD ``job``, unless it asks for that no more.
 
-        It does not where it is paused, was resumed since the failure, or has another definition.
+        It does not where it was resumed since the failure, or has another definition. Where it is
+        paused, pause the backfill that runs in spite of that and made the job.
 
         May be called again for the same job. Raises `Unavailable`: then it must be.
         """
         for _ in range(MAX_LOST_RACES):
             current = self.schedules.get(job.schedule_id or "")
-            if current is None or not current.is_live:
+            if current is None or current.deleted_at is not None:
                 return
+            if job.schedule_incarnation != current.incarnation:
+                return
+            if current.paused_at is not None:
+                if self._pause_backfill(current, backfill_of(job)):
+                    return
+                continue
             if not self._asks_for_it(current) or _was_resumed_since(current, job):
                 return
             now = self.clock.now()
@@ -56,6 +64,15 @@ class FailurePauses:
                 self.withdrawal.cancel(current, after, SkipReason.PAUSED, ACTOR)
                 return
         raise Unavailable("The schedule of a failed job changed too often; try again.")
+
+    def _pause_backfill(self, schedule: Schedule, backfill_id: str | None) -> bool:
+        """Pause a backfill; false where it changed just then. Its next step cancels what waits."""
+        found = self.schedules.get_backfill(schedule.key, backfill_id) if backfill_id else None
+        if found is None or found.stopped_by(schedule) is not None:
+            return True
+        now, write_id = self.clock.now(), self.randomness.nonce()
+        paused = replace(found, paused_at=now, sequence=found.sequence + 1, write_id=write_id)
+        return self.schedules.write_backfill(paused, previous=found.sequence)
 
     def _asks_for_it(self, schedule: Schedule) -> bool:
         definition = self.schedules.get_definition(schedule.id, schedule.definition)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -11,12 +11,14 @@ from hourhand.domain.callers import is_caller
 from hourhand.domain.jobs.history import shorten
 from hourhand.domain.schedules.journal import skipped_runs, split_journal
 from hourhand.domain.schedules.nominal_times import (
+    DatedRule,
+    fires_of,
     is_used_up,
-    last_nominal,
-    not_before_start,
     possible_occurrences_between,
 )
+from hourhand.domain.schedules.rule import MAX_WORK, Work
 from hourhand.domain.schedules.schedule import (
+    EVENT_NOTE_BYTES,
     JournalEntry,
     Schedule,
     ScheduleDefinition,
@@ -48,12 +50,8 @@ def spill(schedules: ScheduleStore, stored: Schedule, timings: Timings) -> Sched
     paged, kept = split_journal(stored.journal, decided_at)
     if not paged:
         return stored
-    schedules.put_journal_page(stored.id, JournalPage(entries=paged))
+    schedules.put_journal_page(stored.key, JournalPage(entries=paged))
     return replace(stored, journal=kept)
-
-
-EVENT_NOTE_BYTES = 200
-"""How much of a note an event keeps: the schedule's item stays below 1 KB with it."""
 
 
 def with_event(
@@ -100,13 +98,14 @@ class ScheduleHistory:
     def note(self, schedule: Schedule, build: Callable[[Schedule], Schedule | None]) -> None:
         """Store what ``build`` makes of the schedule as it stands; ``None``: nothing to note.
 
-        ``schedule`` is how it was when last read or written.
+        ``schedule`` is how it was when last read or written. One that was put again since is
+        another one.
         """
         reason = "it changed too often"
         try:
             current: Schedule | None = schedule
             for _ in range(MAX_RECORDINGS):
-                if current is None:
+                if current is None or current.incarnation != schedule.incarnation:
                     return
                 after = build(spill(self.schedules, current, self.timings))
                 if after is None:
@@ -127,8 +126,9 @@ class ScheduleHistory:
 
 @dataclass(frozen=True, slots=True)
 class UndecidedTimes:
-    """Finds the nominal times that no visit decided before their definition ended."""
+    """Finds the nominal times that no visit decided, and none will."""
 
+    schedules: ScheduleStore
     recurrences: CompiledRules
     occurrence_jobs: OccurrenceJobs
 
@@ -142,25 +142,25 @@ class UndecidedTimes:
         """Return what the definition ``before`` left undecided: by an outage, or by a pause."""
         if before is None or found.cursor >= now or is_used_up(found, before):
             return ()
-        paused_at = found.paused_at or now
+        recurrence = self.recurrences.of_what_is_left(before)
+        if recurrence is None:
+            return ()
+        present, paused_at = DatedRule(before, recurrence), found.paused_at or now
+        rules = self.recurrences.since_cursor(self.schedules, found, present)
         return (
-            *self._skipped(found, before, found.cursor, min(paused_at, now), reason),
-            *self._skipped(found, before, max(found.cursor, paused_at), now, SkipReason.PAUSED),
+            *self._skipped(found, rules, found.cursor, min(paused_at, now), reason),
+            *self._skipped(found, rules, max(found.cursor, paused_at), now, SkipReason.PAUSED),
         )
 
     def _skipped(
         self,
         found: Schedule,
-        before: ScheduleDefinition,
+        rules: Sequence[DatedRule],
         after: datetime,
         until: datetime,
         reason: SkipReason,
     ) -> tuple[JournalEntry, ...]:
-        recurrence = self.recurrences.of_what_is_left(before)
-        if recurrence is None:
-            return ()
-        after = not_before_start(before, after)
-        until = min(until, last_nominal(before))
-        possible = possible_occurrences_between(recurrence, after, until)
+        possible = possible_occurrences_between(rules, after, until)
         made_before = self.occurrence_jobs.find_made(found, possible)
-        return skipped_runs(recurrence, after, until, reason, made_before)
+        work = Work(MAX_WORK)
+        return skipped_runs(fires_of(rules, after, until, work), until, work, reason, made_before)

@@ -128,20 +128,29 @@ def _fires(
 def settle_anchor(
     definition: ScheduleDefinition, before: ScheduleDefinition | None, now: datetime
 ) -> ScheduleDefinition:
-    """Give a rate without an anchor the one that it had, else its start, else this second.
+    """Give a rate the anchor that the definition states, itself or as its start.
 
-    So a schedule that is put again keeps its beat, and the same put stays the same.
+    Else the one that it had, unless somebody gave that; else this second. So a schedule that is put
+    again keeps its beat, and the same put stays the same.
     """
-    if definition.anchor is not None or not any(map(is_rate, definition.expressions)):
+    is_implied = before is not None and not before.is_anchor_given
+    implied = before.anchor if before is not None and is_implied else None
+    if before is not None and implied == before.start_at:
+        # An older release stored it.
+        implied = None
+    if definition.anchor is not None:
+        # What was read may be sent back.
+        return replace(definition, is_anchor_given=definition.anchor != implied)
+    if not any(map(is_rate, definition.expressions)):
         return definition
-    if before is not None and before.anchor is not None:
-        return replace(definition, anchor=before.anchor)
-    return replace(definition, anchor=definition.start_at or now.replace(microsecond=0))
+    if definition.start_at is not None:
+        return replace(definition, anchor=definition.start_at, is_anchor_given=True)
+    return replace(definition, anchor=implied or now.replace(microsecond=0))
 
 
 def is_rate(expression: str) -> bool:
-    """Whether an expression counts elapsed time, and so needs an anchor."""
-    return "".join(expression.lower().split()).startswith("rate(")
+    """Whether an expression counts from an anchor, and so needs one."""
+    return "".join(expression.lower().split()).startswith(("rate(", "every("))
 
 
 def _invalid(detail: str, field: str, message: str) -> InvalidInput:

@@ -7,16 +7,17 @@ of the revision that makes it now.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from hourhand.domain.errors import WrittenByNewer
+from hourhand.domain.groups.admission import BACKFILL_MARK
 from hourhand.domain.ids import trace_id_for
 from hourhand.domain.jobs.job import Content, EventKind, HistoryEvent, Job, JobStatus
-from hourhand.domain.jobs.transitions import change, redrive
+from hourhand.domain.jobs.transitions import adopt, change, redrive
 from hourhand.domain.limits.job_limits import keys_to_store, limits_of_handler
 from hourhand.domain.schedules.occurrences import OccurrenceOrder
 from hourhand.domain.schedules.schedule import (
@@ -30,15 +31,25 @@ from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import floor_ms
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
-from hourhand.ports.job_store import Applied, JobStore
+from hourhand.ports.job_store import Applied, JobStore, WriteResult
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.due import DueJobs
 from hourhand.services.jobs.new_job import DerivedIds, Policies, key_fields, resolve_policies
 from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_until
+from hourhand.services.jobs.quota_gate import QuotaGate
 from hourhand.services.optional import log_newer
 
 MAX_ADOPTIONS = 5
 """How often a job may change under our eyes while it is adopted; then it is left to the claim."""
+
+KEPT = "its schedule changed, not its time"
+"""The reason, in a job's history, of an adoption that left its generation and message."""
+
+_MOVING = (
+    *("handler", "run_at", "priority", "queue", "timeout_seconds", "tenant"),
+    *("overlap", "limit_keys"),
+)
+"""What a job's message tells, or its place in a queue: of these a change opens a generation."""
 
 WITHDRAWN = frozenset({SkipReason.PAUSED, SkipReason.REPLACED, SkipReason.DELETED})
 """Reasons for which a schedule cancelled a job that it may want again."""
@@ -56,6 +67,7 @@ class OccurrenceJobs:
     timings: Timings
     telemetry: Telemetry
     ids: DerivedIds
+    quotas: QuotaGate
 
     def make(
         self,
@@ -93,11 +105,15 @@ class OccurrenceJobs:
         *,
         now: datetime,
         actor: str,
+        announced: Container[datetime] = frozenset(),
     ) -> list[tuple[Job, bool]]:
         """Make the jobs of ``orders``; return each with whether it is to be sent. Raises as `make`.
 
+        If a quota refuses some, it makes and sends the others, and raises `QuotaExceeded`.
+
         They say that they are sent, so the caller must call `send` next. If it dies in between,
-        the next call that puts them sends them.
+        the next call that puts them sends them. ``announced``: the nominal times whose jobs were
+        sent for certain when an older revision made them.
         """
         if not orders:
             return []
@@ -105,7 +121,21 @@ class OccurrenceJobs:
         policies = resolve_policies(definition, handler)
         fields = key_fields(definition.tenant, definition.tags, definition.payload_text)
         keys = keys_to_store(limits_of_handler(handler.name, handler.limits), fields)
-        return [self._make(schedule, definition, policies, keys, o, now, actor) for o in orders]
+        ids = [self.ids.of_occurrence(schedule.key, one.nominal, one.salt) for one in orders]
+        refused = self.quotas.refusals_of_new(
+            dict.fromkeys(ids, definition.tenant), actor, self.jobs
+        )
+        made = [
+            self._make(schedule, definition, policies, keys, order, now, actor)
+            for order, job_id in zip(orders, ids, strict=True)
+            if job_id not in refused
+        ]
+        # One that kept its generation has its message.
+        made = [(j, sent and not (_is_kept(j) and j.occurrence in announced)) for j, sent in made]
+        for refusal in refused.values():
+            self.send(made, actor)
+            raise refusal
+        return made
 
     def send(self, made: Sequence[tuple[Job, bool]], actor: str) -> None:
         """Send the messages of those that are due soon, of several schedules at once."""
@@ -119,7 +149,7 @@ class OccurrenceJobs:
         A visit that died made them. One of a newer version is taken to stand. Raises
         `Unavailable`.
         """
-        by_id = {self.ids.of_occurrence(schedule.id, nominal): nominal for nominal in nominal_times}
+        by_id = {self.ids.of_occurrence(schedule.key, at): at for at in nominal_times}
         if not by_id:
             return frozenset()
         found = self.jobs.get_many(list(by_id))
@@ -152,10 +182,10 @@ class OccurrenceJobs:
         """Return the job, and whether its message is to be sent: it is new, or may lack one."""
         # A tick decides all at one time; this job may be created much later.
         now = max(now, self.clock.now())
-        job_id = self.ids.of_occurrence(schedule.id, order.nominal, order.salt)
+        job_id = self.ids.of_occurrence(schedule.key, order.nominal, order.salt)
         kept_until = payload_kept_until(order.run_at, policies.retention_seconds, self.timings)
         payload = self.contents.keep_payload(job_id, definition.payload_text, kept_until)
-        made = self._job(schedule.id, definition, policies, order, payload, now, actor)
+        made = self._job(schedule, definition, policies, order, payload, now, actor)
         wanted = replace(made, limit_keys=limit_keys)
         try:
             result = self.due.put(wanted, actor, announces=False)
@@ -173,7 +203,7 @@ class OccurrenceJobs:
 
     def _job(
         self,
-        schedule_id: str,
+        schedule: Schedule,
         definition: ScheduleDefinition,
         policies: Policies,
         order: OccurrenceOrder,
@@ -181,7 +211,7 @@ class OccurrenceJobs:
         now: datetime,
         actor: str,
     ) -> Job:
-        job_id = self.ids.of_occurrence(schedule_id, order.nominal, order.salt)
+        job_id = self.ids.of_occurrence(schedule.key, order.nominal, order.salt)
         run_at = floor_ms(order.run_at)
         submitted = HistoryEvent(
             kind=EventKind.SUBMITTED,
@@ -191,6 +221,8 @@ class OccurrenceJobs:
             reason=order.reason,
         )
         kept_until = payload_kept_until(run_at, policies.retention_seconds, self.timings)
+        seconds = definition.expires_after_seconds
+        may_be_late = seconds is not None and not actor.startswith(BACKFILL_MARK)
         return Job(
             id=job_id,
             handler=definition.handler,
@@ -204,12 +236,14 @@ class OccurrenceJobs:
             timeout_seconds=policies.timeout_seconds,
             retention_seconds=policies.retention_seconds,
             on_lost=policies.on_lost,
+            expires_at=order.nominal + timedelta(seconds=seconds or 0) if may_be_late else None,
             retry=policies.retry,
             tenant=definition.tenant,
             tags=definition.tags,
             history=(submitted,),
-            schedule_id=schedule_id,
+            schedule_id=schedule.id,
             schedule_revision=order.revision,
+            schedule_incarnation=schedule.incarnation,
             occurrence=order.nominal,
             previous_occurrence=order.previous,
             interval_start=order.interval_start,
@@ -224,24 +258,35 @@ class OccurrenceJobs:
         for _ in range(MAX_ADOPTIONS):
             if not is_adoptable(current, wanted):
                 return current, may_lack_message(current)
-            if current.status is JobStatus.CANCELLED:
+            lacks_message = may_lack_message(current)
+            if current.status.is_waiting and _keeps_its_message(current, wanted):
+                result = self._keep(current, sets, actor)
+            elif current.status is JobStatus.CANCELLED:
                 build = partial(redrive, sets=sets, reason=INCLUDED_AGAIN)
+                result = self.due.move(current, wanted.run_at, build, actor, announces=False)
             else:
                 build = partial(change, sets=sets, reason="its schedule changed")
-            result = self.due.move(current, wanted.run_at, build, actor, announces=False)
+                result = self.due.move(current, wanted.run_at, build, actor, announces=False)
             if isinstance(result, Applied):
                 self.telemetry.count("occurrences_adopted")
-                return result.job, True
+                return result.job, lacks_message or not _is_kept(result.job)
             if result.current is None:
                 return wanted, False
             current = result.current
         return current, False
 
+    def _keep(self, job: Job, sets: Mapping[str, Any], actor: str) -> WriteResult:
+        """Bring a job up to date that keeps its generation, and so its message."""
+        rest = {name: value for name, value in sets.items() if name not in _MOVING}
+        now = self.clock.now()
+        return self.due.make(
+            job, lambda current: adopt(current, now=now, actor=actor, sets=rest, reason=KEPT)
+        )
+
 
 def is_standing(job: Job, schedule: Schedule) -> bool:
     """Whether a job that is there is no leftover of a revision that ``schedule`` replaced."""
-    revision = job.schedule_revision
-    if job.token > 0 or revision is None or revision == schedule.revision:
+    if job.schedule_revision in {None, schedule.revision} or not _is_open(job):
         return True
     return job.occurrence is not None and job.occurrence < schedule.effective_from
 
@@ -259,12 +304,25 @@ def is_adoptable(current: Job, wanted: Job) -> bool:
     """Whether a job that is there is the schedule's own of an older revision, and did not start."""
     if wanted.schedule_revision is None or current.schedule_revision is None:
         return False
-    if current.token > 0 or current.schedule_revision >= wanted.schedule_revision:
-        return False
-    if current.status.is_waiting:
-        return True
-    reason = current.history[-1].reason if current.history else ""
-    return current.status is JobStatus.CANCELLED and reason in WITHDRAWN
+    return current.schedule_revision < wanted.schedule_revision and _is_open(current)
+
+
+def _is_open(job: Job) -> bool:
+    """Whether a job did not start, and waits or was withdrawn by its schedule."""
+    reason = job.history[-1].reason if job.history else ""
+    is_withdrawn = job.status is JobStatus.CANCELLED and reason in WITHDRAWN
+    return job.token == 0 and (job.status.is_waiting or is_withdrawn)
+
+
+def _keeps_its_message(current: Job, wanted: Job) -> bool:
+    """Whether what its schedule changed of a waiting job leaves its message as it is."""
+    # Its queue may have been raised as it aged.
+    names = [name for name in _MOVING if name != "queue"]
+    return all(getattr(current, name) == getattr(wanted, name) for name in names)
+
+
+def _is_kept(job: Job) -> bool:
+    return job.history[-1].reason == KEPT
 
 
 def _content_of(wanted: Job) -> dict[str, Any]:
@@ -278,6 +336,7 @@ def _content_of(wanted: Job) -> dict[str, Any]:
         "timeout_seconds",
         "retention_seconds",
         "on_lost",
+        "expires_at",
         "retry",
         "tenant",
         "tags",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from hourhand.domain.errors import NotFound, Unavailable
 from hourhand.domain.jobs.job import Job
@@ -16,12 +17,15 @@ from hourhand.domain.schedules.changes import (
     create,
     definition_name,
     delete,
+    gives_up,
     pause,
+    put_over_deleted,
     recompute,
     replace_definition,
     resume,
     with_put_note,
 )
+from hourhand.domain.schedules.journal import in_order
 from hourhand.domain.schedules.rule import TZDATA_VERSION
 from hourhand.domain.schedules.schedule import (
     Schedule,
@@ -224,16 +228,25 @@ class ScheduleService:
             return
 
     def trigger(
-        self, schedule_id: str, note: str | None, *, actor: str, trace_id: str | None = None
+        self,
+        schedule_id: str,
+        note: str | None,
+        *,
+        actor: str,
+        trace_id: str | None = None,
+        key: str | None = None,
+        **changes: Any,
     ) -> Job:
         """Run a schedule's job now, even if it is paused; its overlap policy applies, too.
 
-        Raises `NotFound`.
+        ``changes``: fields of the definition that this job alone has otherwise. Raises `NotFound`,
+        `InvalidInput` for a payload that the handler cannot take, and as `Triggers.run`.
         """
         schedule = self._require(schedule_id)
-        return self.triggers.run(
-            schedule, definition_of(self.schedules, schedule), note or "", actor, trace_id
-        )
+        definition = replace(definition_of(self.schedules, schedule), **changes)
+        if changes:
+            self.check.check_payload(definition.handler, definition.payload_text)
+        return self.triggers.run(schedule, definition, note or "", actor, trace_id, key)
 
     def change(
         self,
@@ -327,9 +340,9 @@ class ScheduleService:
         request: ScheduleRequest,
         now: datetime,
     ) -> Schedule:
-        write_id, record = self.randomness.nonce(), found.record
+        write_id, record = self.randomness.nonce(), found.current
         if record is None:
-            return create(
+            created = create(
                 schedule_id,
                 definition,
                 now=now,
@@ -339,7 +352,14 @@ class ScheduleService:
                 note=request.note or "",
                 managed_by=request.origin or "",
             )
+            if found.record is None:
+                return created
+            return put_over_deleted(created, found.given(found.record, definition, now))
         rest = found.given(spill(self.schedules, record, self.timings), definition, now)
+        before = found.current_definition
+        if before is not None and gives_up(record, before):
+            left = self.undecided.entries_of(record, before, now, SkipReason.REPLACED)
+            rest = replace(rest, journal=in_order((*rest.journal, *left)))
         return replace_definition(
             with_put_note(rest, request.note, paused=request.paused),
             definition,
@@ -348,9 +368,7 @@ class ScheduleService:
             write_id=write_id,
             paused=request.paused,
             managed_by=request.origin,
-            undecided=self.undecided.entries_of(
-                record, found.current_definition, now, SkipReason.REPLACED
-            ),
+            before=before,
         )
 
     def _require(self, schedule_id: str) -> Schedule:

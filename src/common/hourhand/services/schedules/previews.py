@@ -96,6 +96,7 @@ class Previews:
             days=() if month is None else self._days(definition, recurrence, month),
             warnings=(
                 *self._unknown_calendars(definition),
+                *recurrence.hints(),
                 *([_CUT] if found.is_cut else _early_end(fires, after, count)),
                 *_left_out(recurrence, after, fires),
             ),

@@ -106,7 +106,7 @@ class OccurrenceQueries:
         found = [entry for entry in self._entries(schedule) if entry.first <= now]
         entries, skipped_first = fill_in(found, recurrence, Work(MAX_WORK_A_HISTORY))
         entries.sort(key=_place, reverse=True)
-        records, end = self._page(schedule_id, entries, definition.keep, position, limit)
+        records, end = self._page(schedule.key, entries, definition.keep, position, limit)
         return OccurrencePage(
             entries=tuple(
                 replace(record, skipped_first=skipped_first.get(record.entry.first))
@@ -130,13 +130,15 @@ class OccurrenceQueries:
         """
         now = self.clock.now()
         newest = {
-            schedule.id: [e for e in self._newest(schedule, count) if e.first <= now][:count]
+            schedule.key: [e for e in self._newest(schedule, count) if e.first <= now][:count]
             for schedule in schedules
         }
         found = self._jobs_of(newest)
         return {
-            schedule_id: tuple(self._record(schedule_id, entry, found) for entry in entries)
-            for schedule_id, entries in newest.items()
+            schedule.id: tuple(
+                self._record(schedule.key, entry, found) for entry in newest[schedule.key]
+            )
+            for schedule in schedules
         }
 
     def _newest(self, schedule: Schedule, count: int) -> list[JournalEntry]:
@@ -160,7 +162,7 @@ class OccurrenceQueries:
         """
         found = list(schedule.journal)
         end = min((e.first for e in found if not e.salt), default=schedule.cursor + _TICK)
-        read = self.schedules.read_journal(schedule.id, before=None, limit=pages) if pages else ()
+        read = self.schedules.read_journal(schedule.key, before=None, limit=pages) if pages else ()
         for page in read:
             decided = [e for e in page.entries if not (page.tag or e.salt) and e.first < end]
             found += decided
@@ -171,7 +173,7 @@ class OccurrenceQueries:
 
     def _page(
         self,
-        schedule_id: str,
+        key: str,
         entries: Sequence[JournalEntry],
         keep: Keep,
         position: _Position | None,
@@ -183,7 +185,7 @@ class OccurrenceQueries:
         records: list[OccurrenceRecord] = []
         for start in range(0, min(len(left), MAX_READS * ENTRIES_A_READ), ENTRIES_A_READ):
             chunk = left[start : start + ENTRIES_A_READ]
-            for record in self._with_jobs(schedule_id, chunk):
+            for record in self._with_jobs(key, chunk):
                 if len(records) == limit:
                     return tuple(records), at
                 at = at.after(record)
@@ -194,33 +196,29 @@ class OccurrenceQueries:
         is_end = len(left) <= MAX_READS * ENTRIES_A_READ
         return tuple(records), None if is_end else at
 
-    def _with_jobs(
-        self, schedule_id: str, entries: Iterable[JournalEntry]
-    ) -> list[OccurrenceRecord]:
+    def _with_jobs(self, key: str, entries: Iterable[JournalEntry]) -> list[OccurrenceRecord]:
         listed = list(entries)
-        found = self._jobs_of({schedule_id: listed})
-        return [self._record(schedule_id, entry, found) for entry in listed]
+        found = self._jobs_of({key: listed})
+        return [self._record(key, entry, found) for entry in listed]
 
     def _jobs_of(self, entries: Mapping[str, Sequence[JournalEntry]]) -> Mapping[str, Job]:
-        """Return the jobs of entries, which are given by the id of their schedule."""
+        """Return the jobs of entries, which are given by the key of their schedule."""
         wanted = [
             job_id
-            for schedule_id, listed in entries.items()
+            for key, listed in entries.items()
             for entry in listed
-            if (job_id := self._job_id(schedule_id, entry)) is not None
+            if (job_id := self._job_id(key, entry)) is not None
         ]
         return self.jobs.get_many(wanted) if wanted else {}
 
-    def _record(
-        self, schedule_id: str, entry: JournalEntry, found: Mapping[str, Job]
-    ) -> OccurrenceRecord:
-        job_id = self._job_id(schedule_id, entry)
+    def _record(self, key: str, entry: JournalEntry, found: Mapping[str, Job]) -> OccurrenceRecord:
+        job_id = self._job_id(key, entry)
         return OccurrenceRecord(entry, found.get(job_id) if job_id else None, job_id)
 
-    def _job_id(self, schedule_id: str, entry: JournalEntry) -> str | None:
+    def _job_id(self, key: str, entry: JournalEntry) -> str | None:
         if entry.reason is not None:
             return None
-        return self.ids.of_occurrence(schedule_id, entry.first, entry.salt)
+        return self.ids.of_occurrence(key, entry.first, entry.salt)
 
 
 _Place = tuple[int, str, str]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from hourhand.domain.errors import Unavailable
+from hourhand.domain.errors import IdempotencyConflict, Unavailable
+from hourhand.domain.ids import KEYED, content_hash
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.schedules.changes import newest_until, record
 from hourhand.domain.schedules.occurrences import OccurrenceOrder, overlap_of
@@ -48,16 +49,21 @@ class Triggers:
         note: str,
         actor: str,
         trace_id: str | None,
+        key: str | None = None,
     ) -> Job:
         """Make a job of ``schedule`` that is due now, and note it in its history.
 
-        Raises `Unavailable`.
+        ``key``: the same again returns the job that there is. Raises `Unavailable`, and
+        `IdempotencyConflict` for a key whose job has another payload or priority.
         """
-        job = self._make(schedule, definition, actor)
+        salt = TRIGGER if key is None else KEYED + content_hash("trigger", key)
+        job = self._make(schedule, definition, salt, actor)
         assert job.occurrence is not None
-        entry = JournalEntry(first=job.occurrence, last=job.occurrence, salt=TRIGGER)
+        entry = JournalEntry(first=job.occurrence, last=job.occurrence, salt=salt)
 
-        def build(current: Schedule) -> Schedule:
+        def build(current: Schedule) -> Schedule | None:
+            if entry in current.journal:
+                return None
             after = record(current, entry, write_id=self.randomness.nonce())
             store, kind = self.recording.schedules, ScheduleEventKind.TRIGGERED
             return with_event(store, current, after, kind, actor, note, job.created_at)
@@ -73,8 +79,12 @@ class Triggers:
         )
         return job
 
-    def _make(self, schedule: Schedule, definition: ScheduleDefinition, actor: str) -> Job:
-        """Make the job at the next millisecond that no other trigger has."""
+    def _make(
+        self, schedule: Schedule, definition: ScheduleDefinition, salt: str, actor: str
+    ) -> Job:
+        """Make the job at the next millisecond that no other trigger has, or find that of a key."""
+        is_keyed = salt != TRIGGER
+        asked = content_hash(definition.payload_text, str(definition.priority))
         now = floor_ms(self.clock.now())
         last_made, last_fire = newest_until(schedule, now)
         order = OccurrenceOrder(
@@ -82,14 +92,14 @@ class Triggers:
             run_at=now,
             previous=last_made,
             interval_start=last_fire,
-            overlap=overlap_of(schedule.id, definition),
-            salt=TRIGGER,
-            reason=f"{TRIGGER} {self.randomness.nonce()}",
+            overlap=overlap_of(schedule.key, definition),
+            salt=salt,
+            reason=f"{TRIGGER} {asked if is_keyed else self.randomness.nonce()}",
         )
         for milliseconds in range(MAX_TRIGGERS_A_MILLISECOND):
             wanted = replace(order, nominal=now + timedelta(milliseconds=milliseconds))
-            job_id = self.occurrence_jobs.ids.of_occurrence(schedule.id, wanted.nominal, TRIGGER)
-            if self.jobs.get(job_id) is not None:
+            job_id = self.occurrence_jobs.ids.of_occurrence(schedule.key, wanted.nominal, salt)
+            if not is_keyed and self.jobs.get(job_id) is not None:
                 continue
             made = self.occurrence_jobs.put(schedule, definition, [wanted], now=now, actor=actor)
             [(job, _)] = made
@@ -97,4 +107,8 @@ class Triggers:
             if job.history and job.history[0].reason == order.reason:
                 self.occurrence_jobs.send(made, actor)
                 return job
+            if is_keyed:
+                raise IdempotencyConflict(
+                    "The idempotency_key was used with another payload or priority."
+                )
         raise Unavailable("The schedule was triggered too often at once; try again.")

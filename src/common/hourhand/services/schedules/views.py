@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from hourhand.domain.errors import Unavailable
-from hourhand.domain.schedules.nominal_times import upcoming
+from hourhand.domain.schedules.nominal_times import DatedRule, behind_seconds, upcoming
+from hourhand.domain.schedules.occurrences import Resumption, after_resume
 from hourhand.domain.schedules.rule import BadExpression
 from hourhand.domain.schedules.schedule import Backfill, Schedule, ScheduleDefinition
 from hourhand.ports.clock import Clock
@@ -32,6 +33,8 @@ MAX_SECONDS_A_SEARCH = 20.0
 class ScheduleView:
     """A schedule with what it runs, when it fires next, and the backfills under way.
 
+    ``behind_seconds``: for how long its oldest undecided nominal time waits for a visit.
+    ``on_resume``: what a resume would do now, of a single paused schedule that was read.
     ``broken_reason``: why its nominal times cannot be computed; absent where they can.
     ``effect``: of the change that was made; absent where none was, and where a part of its work was
     left to the next tick.
@@ -42,6 +45,8 @@ class ScheduleView:
     next_occurrence: datetime | None
     backfills: tuple[Backfill, ...] = ()
     broken_reason: str | None = None
+    behind_seconds: int | None = None
+    on_resume: Resumption | None = None
     effect: Effect | None = None
 
 
@@ -93,37 +98,46 @@ class ScheduleViews:
         live = [s for s in found.values() if s.deleted_at is None]
         definitions = read_definitions(self.schedules, live)
         views = [
-            self.of(schedule, definitions[schedule.id])
+            self.of(schedule, definitions[schedule.id], is_single=False)
             for schedule in sorted(live, key=lambda schedule: schedule.id)
             if schedule.id in definitions
         ]
         return views, page.next
 
     def of(
-        self, schedule: Schedule, definition: ScheduleDefinition, effect: Effect | None = None
+        self,
+        schedule: Schedule,
+        definition: ScheduleDefinition,
+        effect: Effect | None = None,
+        *,
+        is_single: bool = True,
     ) -> ScheduleView:
-        """Return a schedule as it stands. ``effect``: of the change that was just written."""
+        """Return a schedule as it stands. ``effect``: of the change that was just written.
+
+        ``is_single``: not one of many, so that what takes longer is computed, too.
+        """
         backfills: list[Backfill] = []
         for backfill_id in schedule.backfills:
             with leaving_newer(self.telemetry):
-                backfill = self.schedules.get_backfill(schedule.id, backfill_id)
+                backfill = self.schedules.get_backfill(schedule.key, backfill_id)
                 backfills += [backfill] if backfill is not None else []
-        next_occurrence, broken_reason = self._next(schedule, definition)
-        return ScheduleView(
-            schedule, definition, next_occurrence, tuple(backfills), broken_reason, effect
-        )
-
-    def _next(
-        self, schedule: Schedule, definition: ScheduleDefinition
-    ) -> tuple[datetime | None, str | None]:
-        """Return when a schedule fires next, and why that cannot be computed."""
+        view = ScheduleView(schedule, definition, None, tuple(backfills), effect=effect)
         try:
             recurrence = self.recurrences.of(definition)
         except BadExpression as error:
             # It must still be shown: else it could not be repaired.
-            return None, error.detail
+            return replace(view, broken_reason=error.detail)
         if schedule.broken and schedule.is_live and schedule.next_at is None:
             # What it depends on changed, and no visit has seen that yet.
-            return None, schedule.broken
-        following = upcoming(schedule, definition, recurrence, now=self.clock.now(), count=1)
-        return next(iter(following), None), None
+            return replace(view, broken_reason=schedule.broken)
+        now, present = self.clock.now(), DatedRule(definition, recurrence)
+        rules: tuple[DatedRule, ...] = (present,)
+        if is_single:
+            rules = self.recurrences.since_cursor(self.schedules, schedule, present)
+        following = upcoming(schedule, definition, recurrence, now=now, count=1)
+        return replace(
+            view,
+            next_occurrence=next(iter(following), None),
+            behind_seconds=behind_seconds(schedule, definition, recurrence, now),
+            on_resume=after_resume(schedule, rules, now) if is_single else None,
+        )

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.groups.overlap import Overlap
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.schedules.journal import RING_ENTRIES, RING_ENTRIES_LEFT
-from hourhand.domain.schedules.nominal_times import search_on
+from hourhand.domain.schedules.nominal_times import DatedRule, search_on
 from hourhand.domain.schedules.occurrences import MAX_CATCH_UP, Decision, decide, overlap_of
 from hourhand.domain.schedules.rule import BadExpression
 from hourhand.domain.schedules.schedule import (
@@ -100,14 +101,25 @@ class Materialiser:
         horizon: datetime,
         actor: str,
         searches_on: bool = True,
+        room: int = MAX_CATCH_UP,
+        announced: Container[datetime] = frozenset(),
     ) -> Visited:
-        """Make what ``schedule`` wants until ``horizon``.
+        """Make what ``schedule`` wants until ``horizon``, and ``room`` missed times.
 
         Raises `Unavailable` where a store does not answer: nothing is lost, and the schedule is
         still due for a visit. Without ``searches_on``, it is also due where the next nominal time
-        takes long to find: a tick visits it, and looks for that last of all.
+        takes long to find: a tick visits it, and looks for that last of all. ``announced``: as in
+        `OccurrenceJobs.put`.
         """
-        visit = self.begin(schedule, definition, now=now, horizon=horizon, actor=actor)
+        visit = self.begin(
+            schedule,
+            definition,
+            now=now,
+            horizon=horizon,
+            actor=actor,
+            room=room,
+            announced=announced,
+        )
         if visit.decision.must_search_on and not searches_on:
             due = replace(visit.decision.schedule, next_at=now)
             visit = replace(visit, decision=Decision(visit.decision.orders, due))
@@ -124,6 +136,8 @@ class Materialiser:
         horizon: datetime,
         actor: str,
         may_go_on: Callable[[], bool] = _always,
+        room: int = MAX_CATCH_UP,
+        announced: Container[datetime] = frozenset(),
     ) -> Visit:
         """Decide, and put the jobs. To be followed by `send` and `finish`; raises as `visit`.
 
@@ -134,20 +148,15 @@ class Materialiser:
             recurrence = self.recurrences.of(definition)
         except BadExpression as error:
             return self._break(schedule, definition, error)
-        room = self._room(schedule, definition)
+        room = self._room(schedule, definition, room)
         rest = spill(self.schedules, schedule, self.timings)
-        decision = decide(
-            rest, definition, recurrence, now=now, horizon=horizon, room=room, work=work
-        )
+        present = DatedRule(definition, recurrence)
+        rules = self.recurrences.since_cursor(self.schedules, rest, present)
+        decide_now = partial(decide, rest, rules, now=now, horizon=horizon, room=room)
+        decision = decide_now(work=work)
         made_before = self.occurrence_jobs.find_made(rest, decision.possible)
         if made_before:
-            decision = decide(
-                rest,
-                definition,
-                recurrence,
-                now=now,
-                horizon=horizon,
-                room=room,
+            decision = decide_now(
                 made_before=made_before,
                 # Whether the times after those have jobs was not looked up.
                 work=replace(self.recurrences.work(may_go_on), most_times=decision.seen),
@@ -159,7 +168,9 @@ class Materialiser:
                 self.telemetry.count("schedule_visits_outdated")
                 rest = current or schedule
                 return Visit(rest, rest, definition, Decision((), rest))
-        made = self.occurrence_jobs.put(schedule, definition, decision.orders, now=now, actor=actor)
+        made = self.occurrence_jobs.put(
+            schedule, definition, decision.orders, now=now, actor=actor, announced=announced
+        )
         return Visit(schedule, rest, definition, decision, tuple(made))
 
     def send(self, visits: Sequence[Visit], actor: str) -> None:
@@ -225,13 +236,13 @@ class Materialiser:
             )
         return Visit(schedule, schedule, definition, Decision((), decided))
 
-    def _room(self, schedule: Schedule, definition: ScheduleDefinition) -> int:
+    def _room(self, schedule: Schedule, definition: ScheduleDefinition, room: int) -> int:
         """Return how many missed jobs may be made under the policy ``all``."""
-        overlap = overlap_of(schedule.id, definition)
+        overlap, most = overlap_of(schedule.key, definition), definition.buffer_limit
         if definition.misfire.policy is not MisfirePolicy.ALL or overlap is None:
-            return MAX_CATCH_UP
+            return room
         # What waits already would only wait longer behind more.
-        return max(0, MAX_CATCH_UP - self.count_waiting(overlap, MAX_CATCH_UP))
+        return room if self.count_waiting(overlap, most) < most else 0
 
     def _work_off_backfills(
         self, visit: Visit, now: datetime, actor: str, may_go_on: Callable[[], bool]
@@ -264,7 +275,7 @@ class Materialiser:
 
     def _work_off(self, schedule: Schedule, backfill_id: str, now: datetime, actor: str) -> bool:
         """Make the next jobs of a backfill; whether there is more to come."""
-        backfill = self.schedules.get_backfill(schedule.id, backfill_id)
+        backfill = self.schedules.get_backfill(schedule.key, backfill_id)
         if backfill is None or backfill.is_done:
             return False
         definition = self.schedules.get_definition(schedule.id, backfill.definition)
@@ -276,7 +287,7 @@ class Materialiser:
             )
             return False
         stepped, _ = self.backfills.step(schedule, definition, backfill, now=now, actor=actor)
-        return not stepped.is_done
+        return not stepped.is_done and stepped.cancelled_at is None
 
     def _store(self, visit: Visit, after: Schedule) -> Schedule:
         before = visit.schedule
@@ -289,7 +300,7 @@ class Materialiser:
             return answer.current or before
         self._count(visit.rest, visit.decision.schedule)
         if visit.rest is not before:
-            self._forget_old_pages(before.id, visit.definition)
+            self._forget_old_pages(before.key, visit.definition)
         return after
 
     def _count(self, before: Schedule, decided: Schedule) -> None:
@@ -305,18 +316,18 @@ class Materialiser:
                 missed=missed,
             )
 
-    def _forget_old_pages(self, schedule_id: str, definition: ScheduleDefinition) -> None:
+    def _forget_old_pages(self, key: str, definition: ScheduleDefinition) -> None:
         keep = definition.keep
         pages = 2 + (keep.succeeded + keep.failed) // PAGE_ENTRIES_AT_LEAST
-        kept = self.schedules.read_journal(schedule_id, before=None, limit=pages)
+        kept = self.schedules.read_journal(key, before=None, limit=pages)
         if len(kept) < pages:
             return
         oldest = kept[-1].entries[0].first
-        old = self.schedules.read_journal(schedule_id, before=oldest, limit=PAGES_FORGOTTEN_AT_ONCE)
+        old = self.schedules.read_journal(key, before=oldest, limit=PAGES_FORGOTTEN_AT_ONCE)
         # Entries of backfills are of times long past; they are not the oldest.
         own = [page for page in old if not page.tag]
         if own:
-            self.schedules.delete_journal_pages(schedule_id, own)
+            self.schedules.delete_journal_pages(key, own)
 
 
 _MISSED = frozenset({SkipReason.WINDOW, SkipReason.MISFIRE})

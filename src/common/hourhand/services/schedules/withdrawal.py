@@ -38,7 +38,7 @@ class Withdrawal:
         not answer.
         """
         times = {
-            self.ids.of_occurrence(before.id, nominal): nominal
+            self.ids.of_occurrence(before.key, nominal): nominal
             for nominal in withdrawn(before, after)
         }
         if not times:

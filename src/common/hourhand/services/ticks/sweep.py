@@ -5,6 +5,7 @@ One read finds what is due and what is stuck; there is no other recovery.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -61,7 +62,11 @@ MAX_PAGES = 100_000
 
 @dataclass(slots=True)
 class SweepCounts:
-    """What a sweep found and did. ``unsent``: jobs that it was to send and could not."""
+    """What a sweep found and did. ``unsent``: jobs that it was to send and could not.
+
+    ``live``: by tenant, actor and shard, the jobs that have not ended, if a quota bounds them;
+    ``shards``: those that it read.
+    """
 
     entries: int = 0
     dispatched: int = 0
@@ -69,6 +74,8 @@ class SweepCounts:
     actions: dict[str, int] = field(default_factory=dict)
     failures: int = 0
     oldest_due: dict[Priority, timedelta] = field(default_factory=dict)
+    live: Counter[tuple[str | None, str, int]] = field(default_factory=Counter)
+    shards: set[int] = field(default_factory=set)
 
     @property
     def sent_all(self) -> bool:
@@ -134,6 +141,7 @@ class Sweep:
         """
         position: Mapping[str, Any] | None = None
         showed_any = False
+        self.counts.shards.add(shard)
         for number in range(MAX_PAGES):
             if not self.may_go_on():
                 return None
@@ -235,6 +243,8 @@ class Sweep:
         try:
             action = self._decide(job)
             self.counts.note(job, action, self.judgement.now)
+            if self.judgement.pauses.counts_live and not job.status.is_final:
+                self.counts.live[job.tenant, job.history[0].actor, job.shard or 0] += 1
         except Exception as error:  # noqa: BLE001 - one job must not hold up its page
             self._tell("No decision could be made about a job.", error, job.id)
             return None

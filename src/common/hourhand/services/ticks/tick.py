@@ -30,6 +30,7 @@ from hourhand.ports.queues import Queues
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.known_pauses import KnownPauses
 from hourhand.services.jobs.parking import Parking
+from hourhand.services.jobs.quota_gate import QuotaGate
 from hourhand.services.jobs.recovery import RecoveryService
 from hourhand.services.limits.rechecks import Rechecks
 from hourhand.services.optional import ask_optionally, log_newer
@@ -87,6 +88,7 @@ class SchedulingService:
     new_rechecks: Callable[[], Rechecks]
     pauses: KnownPauses
     ended_pauses: EndedPauses
+    quotas: QuotaGate
     changed_limits: ChangedLimits
     schedule_sweep: ScheduleSweep
     clock: Clock
@@ -203,7 +205,16 @@ class SchedulingService:
                 sweep.settle()
                 if not stint.is_lost:
                     self.leadership.release(stint.lease)
+            self._keep_live(judgement, counts)
         return _report(epoch, invocation_id, counts, completed=completed)
+
+    def _keep_live(self, judgement: SweepContext, counts: SweepCounts) -> None:
+        if judgement.pauses.counts_live:
+            ask_optionally(
+                self.telemetry,
+                "The live jobs of quotas could not be kept. The next tick counts again.",
+                lambda: self.quotas.keep_live(counts.live, counts.shards, judgement.now),
+            )
 
     def _lead(self, stint: Stint, audit: SkewReport) -> TickReport:
         # One "now" for every decision of the tick, taken before the first read.
@@ -236,6 +247,7 @@ class SchedulingService:
             at=now, holder=stint.lease.holder, epoch=stint.lease.epoch, sent=sent, limits=limits
         )
         self._record(record, stint.lease, counts, state, seen, audit, before)
+        self._keep_live(judgement, counts)
         self._settle_pauses(judgement.pauses, stint, sent_all=read_all and counts.sent_all)
         # Last of all: no schedule, whatever it takes, keeps a job from being swept. Visits send
         # what they make themselves; what SQS refused of that, the next sweep sends.
@@ -263,6 +275,9 @@ class SchedulingService:
         now = judgement.now
         may_start = limits.changed_at is not None or bool(judgement.pauses.ended(now))
         until = now + PUT_OFF_BY + self.timings.tick if may_start else None
+        if judgement.pauses.counts_live:
+            # Live jobs are counted in all open buckets.
+            until = until or now
         return plan_sweep(state, now, judgement.horizon, self.timings, put_off_until=until)
 
     def _settle_pauses(self, pauses: HandlerPauses, stint: Stint, *, sent_all: bool) -> None:

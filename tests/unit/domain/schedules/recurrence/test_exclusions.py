@@ -195,3 +195,15 @@ def test_what_names_its_seconds_excludes_them_alone(text: str, count: int) -> No
     rule = Rule(expressions=("0/15 0 * * * *",), anchor=noon, exclude=(ExcludedExpression(text),))
     fires = compile_rule(rule).fires(noon - timedelta(seconds=1), noon + timedelta(seconds=45))
     assert sum(not fire.is_excluded for fire in fires) == count
+
+
+@pytest.mark.parametrize(("excluded", "runs"), [(30, True), (31, False)])
+def test_a_run_that_a_gap_moves_over_midnight_is_excluded_by_its_new_date(
+    excluded: int, runs: bool
+) -> None:
+    # Samoa had no 30 December in 2011.
+    rule = compiled(
+        "0 12 * * *", timezone="Pacific/Apia", exclude=(ExcludedDate(date(2011, 12, excluded)),)
+    )
+    found = list(rule.fires(utc("2011-12-30T00:00"), utc("2011-12-30T12:00")))
+    assert [(fire.at, fire.is_excluded) for fire in found] == [(utc("2011-12-30T10:00"), not runs)]

@@ -127,7 +127,11 @@ def test_a_zone_before_a_macro() -> None:
         ("CRON_TZ=Asia/Tokyo", "A cron expression has 5 fields"),
         ("CRON_TZ=Asia/Tokyo rate(5 minutes)", "before a Unix cron only"),
         ("TZ=Asia/Tokyo cron(0 9 * * ? *)", "before a Unix cron only"),
-        ("every(5 minutes)", "Allowed are at(...), rate(...), cron(...) and a Unix cron"),
+        ("every(5 minutes)", "every() takes a whole number from 1 to 9999 and day(s), week(s)"),
+        (
+            "often(5 minutes)",
+            "Allowed are at(...), rate(...), every(...), cron(...) and a Unix cron",
+        ),
         ("0 9 * * \uff11", "Only ASCII characters are allowed"),
         ("0\u00a09 * * *", "Only ASCII characters are allowed"),
         ("0 " * MAX_EXPRESSION_LENGTH, "longer than 1000 characters"),

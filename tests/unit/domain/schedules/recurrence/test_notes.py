@@ -110,17 +110,61 @@ def test_times_that_are_skipped_are_a_warning() -> None:
     assert rule.warnings(EVE, utc("2026-03-29T00:59:59")) == ()
 
 
-def test_a_wild_minute_of_an_hour_that_is_left_out_is_a_warning() -> None:
-    rule = compiled("*/30 2 * * *", **BERLIN)
+@pytest.mark.parametrize("minutes", ["*/30", "0,30", "0/30"])
+def test_minutes_of_an_hour_that_is_left_out_are_a_warning(minutes: str) -> None:
+    rule = compiled(f"{minutes} 2 * * *", dst_gap=DstGap.SKIP, **BERLIN)
     assert rule.warnings(EVE, NEXT_YEAR) == (
         "2026-03-29 02:00 and 02:30 do not exist in Europe/Berlin"
         " (the clocks go from 02:00 to 03:00): no run.",
     )
 
 
-@pytest.mark.parametrize("text", ["0 * * * *", "0 */2 * * *", "30 4 * * *"])
+@pytest.mark.parametrize("text", ["0 * * * *", "0 1-23/2 * * *", "30 4 * * *"])
 def test_what_misses_nothing_is_warned_of_nothing(text: str) -> None:
     assert compiled(text, dst_gap=DstGap.SKIP, **BERLIN).warnings(EVE, NEXT_YEAR) == ()
+
+
+def test_a_step_of_hours_that_is_left_out_is_a_warning() -> None:
+    skipping = compiled("0 */2 * * *", dst_gap=DstGap.SKIP, **BERLIN)
+    assert len(skipping.warnings(EVE, NEXT_YEAR)) == 1
+    assert compiled("0 */2 * * *", **BERLIN).warnings(EVE, NEXT_YEAR) == ()
+
+
+BEYOND = "has a step beyond its field"
+NO_DIVISOR = "does not divide its field"
+UNION = "the day of month or the day of week"
+
+
+@pytest.mark.parametrize(
+    ("text", "hints"),
+    [
+        ("0 */24 * * *", [BEYOND]),
+        ("*/60 2 * * *", [BEYOND]),
+        ("0 5/20 * * *", [BEYOND]),
+        ("*/7 * * * *", [NO_DIVISOR]),
+        ("0 */5 * * *", [NO_DIVISOR]),
+        ("0 0 */2 * *", [NO_DIVISOR]),
+        ("0 0 * * */2", [NO_DIVISOR]),
+        ("*/15 2 * * *", []),
+        ("* 2 * * *", []),
+        ("0 0 13 * FRI", [UNION]),
+        ("CRON_TZ=Europe/Berlin 0 0 13 * FRI", [UNION]),
+        ("30 0 0 13 * FRI", [UNION]),
+        ("cron(*/7 * ? * MON-FRI *)", [NO_DIVISOR]),
+        ("cron(0 0 ? * MON-FRI 2026/3)", []),
+        ("10-50/7 3 * * *", []),
+        ("5/20 * * * *", []),
+        ("*/15 * * * *", []),
+        ("0 0,12 * * *", []),
+        ("@daily", []),
+        ("rate(7 minutes)", []),
+        ("at(2027-01-01T09:00)", []),
+    ],
+)
+def test_a_hint_names_what_an_author_may_not_expect(text: str, hints: list[str]) -> None:
+    found = compiled(text, **BERLIN, anchor=EVE).hints()
+    assert [any(hint in one for one in found) for hint in hints] == [True] * len(hints)
+    assert len(found) == len(hints)
 
 
 def test_what_fires_after_all_is_no_warning() -> None:

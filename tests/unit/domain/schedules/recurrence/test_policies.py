@@ -33,10 +33,41 @@ def test_shifted_times_mingle_with_regular_ones_in_order_and_each_once() -> None
     ]
 
 
-def test_a_range_of_all_minutes_is_not_wild() -> None:
-    assert in_gap("0-59 2 * * *", gap=NEXT_VALID) == ["29 03:00+02:00"]
-    assert in_gap("cron(0/15 2 * * ? *)", gap=NEXT_VALID) == ["29 03:00+02:00"]
-    assert in_gap("cron(*/15 2 * * ? *)", gap=NEXT_VALID) == []
+EQUAL_RULES = [
+    ["0 0,12 * * *", "0 */12 * * *", "0 0-23/12 * * *", "cron(0 0/12 * * ? *)"],
+    ["0 0 * * *", "0 */24 * * *", "*/60 0 * * *", "@daily", "cron(*/60 */24 * * ? *)"],
+    ["0,15,30,45 2 * * *", "*/15 2 * * *", "0/15 2 * * *", "cron(*/15 2 * * ? *)"],
+    ["0-59 1-3 * * *", "* 1-3 * * *", "*/1 1,2,3 * * *", "cron(0/1 1-3/1 * * ? *)"],
+    ["20 * * * *", "20 */1 * * *", "20 0-23 * * *", "20 0/1 * * *", "cron(20 0/1 * * ? *)"],
+    ["0,20,40 * * * *", "*/20 * * * *", "*/20 0-23 * * *"],
+]
+
+
+@pytest.mark.parametrize("rules", EQUAL_RULES)
+@pytest.mark.parametrize(
+    ("zone", "after"),
+    [
+        *((BERLIN, "2026-03-28"), (BERLIN, "2026-10-24")),
+        *(("America/Santiago", "2026-09-05"), ("America/Santiago", "2026-04-04")),
+        *(("Australia/Lord_Howe", "2026-10-03"), ("Australia/Lord_Howe", "2026-04-04")),
+    ],
+)
+@pytest.mark.parametrize("gap", DstGap)
+@pytest.mark.parametrize("fold", DstFold)
+def test_equal_rules_behave_equally(
+    rules: list[str], zone: str, after: str, gap: DstGap, fold: DstFold
+) -> None:
+    asked: dict[str, Any] = {"zone": zone, "after": after, "days": 3}
+    runs = [local_fires(rule, dst_gap=gap, dst_fold=fold, **asked) for rule in rules]
+    assert runs[0]
+    assert runs == [runs[0]] * len(rules)
+
+
+def test_a_step_of_hours_names_times_of_day() -> None:
+    """The case of an issue: midnight does not exist in Santiago on 6 September 2026."""
+    asked: dict[str, Any] = {"zone": "America/Santiago", "after": "2026-09-06", "days": 1}
+    for hours in ("0,12", "*/12"):
+        assert local_fires(f"0 {hours} * * *", **asked) == ["06 01:00-03:00", "06 12:00-03:00"]
 
 
 @pytest.mark.parametrize("gap", [NEXT_VALID, SHIFT])

@@ -5,6 +5,7 @@ import {
   Badge, Changes, Dialog, ErrorState, JobId, JsonEditor, JsonView, Loading, StatusBadge, statusTone, Time, toast,
 } from "../lib/components.js";
 import { count, counted, duration, visible } from "../lib/format.js";
+import { CheckField } from "../lib/forms.js";
 import { isBuiltIn, useHandler } from "../lib/handlers.js";
 import { jsonFault } from "../lib/json_fault.js";
 import { useNow, usePolled, useReachable } from "../lib/live.js";
@@ -38,7 +39,7 @@ export function Run({ job, isOpen, query, onChanged, children }) {
   const [from, setFrom] = useState(null);
   const isReachable = useReachable();
   const { data, error, isLoading, refresh } = usePolled(
-    (ending) => readSteps(job.id, pages, ending), `steps of ${job.id}`,
+    (ending) => readSteps(job.id, pages, ending, data?.oldest), `steps of ${job.id}`,
     { everyMilliseconds: isOpen ? OPEN_MILLISECONDS : 0, version: `${job.status} ${pages}` },
   );
   const close = (isSent) => {
@@ -46,7 +47,7 @@ export function Run({ job, isOpen, query, onChanged, children }) {
     if (isSent) refresh();
   };
   const isBatch = job.handler === "hourhand.batch";
-  const isGraph = job.handler === "hourhand.graph" || data?.steps.some(({ path }) => path === DEFINITION);
+  const isGraph = job.handler === "hourhand.graph" || data?.oldest.concat(data.steps).some(({ path }) => path === DEFINITION);
   const redriven = (isDone) => {
     setFrom(null);
     if (isDone) onChanged();
@@ -62,10 +63,12 @@ export function Run({ job, isOpen, query, onChanged, children }) {
       <${ErrorState} error=${error} isInline onRetry=${refresh} />
       ${isLoading && !data && html`<${Loading} rows=${3} />`}
       ${data && data.steps.length === 0 && html`<p class="muted">The run has recorded no call yet.</p>`}
+      ${data?.next_cursor && html`<p class="log-more"><button type="button" class="button button-small"
+        onClick=${() => setPages(pages + 1)}>Show ${count(STEPS_A_PAGE)} earlier steps</button></p>`}
       ${data && data.steps.length > 0 && html`<${Calls} job=${job} steps=${data.steps}
         onSignal=${isOpen && isReachable ? setSignal : null} onRedrive=${isOpen || isGraph || isBatch ? null : setFrom} />`}
-      ${data?.next_cursor && html`<p class="log-more"><button type="button" class="button button-small"
-        onClick=${() => setPages(pages + 1)}>Show ${count(STEPS_A_PAGE)} more steps</button></p>`}
+      ${data?.compensations.map(({ job_id: id, segment, status }) => html`<p key=${id} class="small">
+        The steps of segment ${count(segment)} are reversed by <${JobId} id=${id} /> <${StatusBadge} status=${status} /></p>`)}
     </div>
   </section>
     ${signal && html`<${SignalDialog} job=${job} name=${signal} onClose=${close} />`}
@@ -74,23 +77,32 @@ export function Run({ job, isOpen, query, onChanged, children }) {
 
 /** Ask before a step, and what lies below it, runs again; the run then continues from the top, with the results of the others. */
 function StepRedrive({ job, steps, path, onClose }) {
+  const [newKeys, setNewKeys] = useState(false);
   const failed = steps.filter(({ status }) => status === "failed").map((step) => step.path);
-  const send = (fields) => post(["jobs", job.id, "redrive"], { from: [path], ...fields });
+  const send = (fields) => post(["jobs", job.id, "redrive"], { from: [path], ...(newKeys && { new_keys: true }), ...fields });
   return html`<${RerunDialog} title=${`Redrive the run from ${visible(path)}?`} noun="call" verb="Redrive" send=${send}
-    hasResult=${(name) => !failed.includes(name)} onClose=${onClose} />`;
+    hasResult=${(name) => !failed.includes(name)} onClose=${onClose}>
+    <${CheckField} label="New step keys: steps have their effect again" isChecked=${newKeys} onChange=${setNewKeys} />
+  <//>`;
 }
 
-/** Read the first `pages` pages of steps. */
-async function readSteps(jobId, pages, signal) {
+/** Read the newest `pages` pages of steps. `known`: the oldest step, which says whether the run is a graph, if it was read before. */
+async function readSteps(jobId, pages, signal, known) {
   const steps = [];
   let page = { next_cursor: null, summary: {} };
+  let compensations = [];
   for (let read = 0; read < pages; read += 1) {
-    const query = { limit: STEPS_A_PAGE, ...(page.next_cursor && { cursor: page.next_cursor }) };
+    const query = { order: "newest", limit: STEPS_A_PAGE, ...(page.next_cursor && { cursor: page.next_cursor }) };
     page = await get(["jobs", jobId, "steps"], { query, signal, exactFields: ["result"] });
     steps.push(...page.steps);
+    // With the first page.
+    if (read === 0) compensations = page.compensations ?? [];
     if (!page.next_cursor) break;
   }
-  return { steps, summary: page.summary, next_cursor: page.next_cursor };
+  steps.reverse();
+  const isRead = !page.next_cursor || known?.length;
+  const oldest = isRead ? known ?? [] : (await get(["jobs", jobId, "steps"], { query: { limit: 1 }, signal })).steps;
+  return { steps, oldest, summary: page.summary, next_cursor: page.next_cursor, compensations };
 }
 
 function Calls({ job, steps, onSignal, onRedrive }) {

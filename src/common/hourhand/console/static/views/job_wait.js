@@ -65,7 +65,7 @@ export function KeptSlots({ job: { handler, status } }) {
 }
 
 function Sentence({ job, wait }) {
-  const { limit, key, since, kind, name, max_running: most } = job.waits_for;
+  const { limit, key, since, kind, name, max_running: most, blocked_by: by } = job.waits_for;
   const from = since && html` since <${Time} at=${since} form="both" />`;
   const running = most == null ? "" : most === 0 ? " No job may start there now." : ` At most ${counted(most, "job")} ${most === 1 ? "runs" : "run"} there at a time.`;
   if (wait === "schedule") {
@@ -77,7 +77,8 @@ function Sentence({ job, wait }) {
   }
   if (wait === "other") return html`This job waits for: ${visible(kind)}${from}.`;
   const place = address(["limits", limit], { key: key !== null && isWholeKey(key) ? key : "" });
-  return html`This job waits for a slot of the limit <a href=${place}><bdi>${visible(limit)}</bdi></a>${key !== null && html`, key <bdi class="mono">${visible(key)}</bdi>,`}${from}.${running}`;
+  return html`This job waits for a slot of the limit <a href=${place}><bdi>${visible(limit)}</bdi></a>${key !== null && html`, key <bdi class="mono">${visible(key)}</bdi>,`}${from}.${running}${by &&
+    html` Its ancestor <a href=${address(["jobs", by])}><bdi class="mono">${visible(by)}</bdi></a> holds a slot.`}`;
 }
 
 /** The place of a job among those that wait. */

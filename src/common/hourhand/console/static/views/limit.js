@@ -223,6 +223,7 @@ function Waiters({ limit: { waiters, waiting } }) {
     { title: "Position", cell: ({ position }) => count(position) },
     { title: "Job", cell: ({ job_id: id }) => html`<${JobId} id=${id} />` },
     { title: "Since", className: "nowrap", cell: ({ since }) => html`<${Time} at=${since} />` },
+    { title: "Blocked by", cell: ({ blocked_by: by }) => by && html`its ancestor <${JobId} id=${by} />` },
   ];
   const rows = waiters.map((waiter, index) => ({ ...waiter, position: index + 1 }));
   return html`<section class="card" aria-label="Jobs that wait">

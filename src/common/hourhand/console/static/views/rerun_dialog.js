@@ -8,9 +8,9 @@ import { useReachable } from "../lib/live.js";
 /**
  * Ask, with a preview. `send(fields)` posts the request, with {dry_run: true} for the preview; `noun` and
  * `verb` are the words for what runs again, and for running it. `hasResult(name)`: whether a name that is not
- * reset has a result to keep; what has none is tried again, as in any redrive. `onClose(isDone)`.
+ * reset has a result to keep; what has none is tried again, as in any redrive. `onClose(isDone)`. `children`: further choices.
  */
-export function RerunDialog({ title, noun, verb, send, hasResult, onClose }) {
+export function RerunDialog({ title, noun, verb, send, hasResult, onClose, children }) {
   const [plan, setPlan] = useState(null);
   const [error, setError] = useState(null);
   const [isBusy, setBusy] = useState(false);
@@ -40,6 +40,7 @@ export function RerunDialog({ title, noun, verb, send, hasResult, onClose }) {
         ${plan && html`<${Names} names=${plan.reset} title=${`${counted(plan.reset.length, noun)} will run again`} />
           ${tried.length > 0 && html`<${Names} names=${tried} title=${`${counted(tried.length, noun)} without a result ${tried.length === 1 ? "is" : "are"} tried again`} />`}
           <${Names} names=${kept} title=${keptWords(kept.length, noun)} />`}
+        ${children}
         <${ProductionNote} />
       </div>
       <${ErrorState} error=${error} isInline />

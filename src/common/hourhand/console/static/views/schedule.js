@@ -16,7 +16,7 @@ import { definitionOf } from "./schedule_definition.js";
 import { mayChange } from "./schedule_leaving.js";
 import { Grid } from "./schedule_grid.js";
 import { Occurrences } from "./schedule_occurrences.js";
-import { misfireWords, originWords, overlapWords, Rule, ScheduleBadge, ZonedTime } from "./schedule_words.js";
+import { misfireWords, originWords, overlapWords, resumeWords, Rule, ScheduleBadge, ZonedTime } from "./schedule_words.js";
 
 export const routes = [{ pattern: "/schedules/:id", view: ScheduleView, section: "schedules" }];
 
@@ -43,7 +43,7 @@ function ScheduleView({ id, query }) {
     ${schedule && error?.status !== 404 && html`
       <${HandlerPauseNotice} name=${schedule.handler}>This schedule goes on to create its jobs, and they wait.<//>
       <${Summary} schedule=${schedule} />
-      <${BackfillsUnderWay} backfills=${schedule.backfills} />
+      <${BackfillsUnderWay} schedule=${schedule} refresh=${refresh} />
       <${Tabs} id=${id} current=${query.get("tab") ?? ""} />
       <${Part} schedule=${schedule} query=${query} asked=${asked} />`}
   <//>`;
@@ -91,6 +91,8 @@ function Summary({ schedule }) {
     <dl class="facts">
       <${Fact} title="When"><${Rule} schedule=${schedule} /><//>
       <${Fact} title="Next"><${ZonedTime} at=${schedule.next_at} timezone=${timezone} /><//>
+      ${schedule.behind_seconds != null && html`<${Fact} title="Behind"><${Badge} tone="warning">${duration(schedule.behind_seconds * 1000)}<//><//>`}
+      ${schedule.on_resume && html`<${Fact} title="On resume">${resumeWords(schedule.on_resume)}<//>`}
       <${Fact} title="Last"><${ZonedTime} at=${schedule.last_occurrence} timezone=${timezone} /><//>
       ${schedule.paused_at && html`<${Fact} title="Paused"><${ZonedTime} at=${schedule.paused_at} timezone=${timezone} /><//>`}
       <${Fact} title="Handler"><a href=${address(["handlers", schedule.handler])}><bdi>${visible(schedule.handler)}</bdi></a><//>
@@ -102,6 +104,7 @@ function Summary({ schedule }) {
         ${schedule.max_running && html`<span class="muted">, at most ${count(schedule.max_running)} at once</span>`}<//>
       <${Fact} title="Missed"><span title=${misfireWords(schedule.misfire.policy)}>${schedule.misfire.policy}</span>
         <span class="muted">, within ${duration(schedule.misfire.window_seconds * 1000)}</span><//>
+      ${schedule.expires_after_seconds != null && html`<${Fact} title="Starts within">${duration(schedule.expires_after_seconds * 1000)}<//>`}
       ${schedule.jitter_seconds > 0 && html`<${Fact} title="Jitter">up to ${duration(schedule.jitter_seconds * 1000)}<//>`}
       <${Fact} title="Changed"><${Time} at=${schedule.updated_at} /><//>
     </dl>

@@ -1,14 +1,17 @@
 // The backfill of a schedule: it asks for a range, counts its occurrences, and only then starts.
 import { html, useState } from "../lib/html.js";
-import { post } from "../lib/api.js";
-import { Dialog, ErrorState, SelectField, TextField, Time, toast } from "../lib/components.js";
+import { get, post } from "../lib/api.js";
+import { Badge, Changes, Dialog, ErrorState, SelectField, TextField, Time, toast } from "../lib/components.js";
 import { count, counted, inputTime, instantOf, visible } from "../lib/format.js";
-import { useReachable } from "../lib/live.js";
+import { usePolled, useReachable } from "../lib/live.js";
+import { askToChangeBackfill } from "./schedule_actions.js";
 import { timeInZone } from "./schedule_words.js";
 
 const HOUR_MILLISECONDS = 3_600_000;
 const RANGES = [["last hour", 1], ["last day", 24], ["last 7 days", 7 * 24]];
 const FIRES_SHOWN = 6;
+const NEWEST_SHOWN = 5;
+const REFRESH_MILLISECONDS = 5000;
 
 const ORDERS = [["oldest", "oldest first"], ["newest", "newest first"]];
 const REPROCESS = [
@@ -59,6 +62,7 @@ export function BackfillDialog({ schedule, onClose }) {
   return html`<${Dialog} title=${`Backfill ${visible(schedule.id)}`} isWide isBusy=${isBusy} onClose=${() => onClose(false)}>
     <form onSubmit=${submit} class="backfill">
       <p class="muted">A backfill runs past occurrences now. Overlap is judged among the jobs of the backfill, not against other jobs of the schedule.</p>
+      <${Newest} schedule=${schedule} />
       <${Questions} asked=${asked} change=${change} error=${error} />
       <${ErrorState} error=${error} isInline />
       ${report && html`<${Count} report=${report} asked=${asked} timezone=${schedule.timezone} />`}
@@ -68,6 +72,17 @@ export function BackfillDialog({ schedule, onClose }) {
       </div>
     </form>
   <//>`;
+}
+
+/** The newest backfills, so that none is started twice. Without an answer, nothing is shown. */
+function Newest({ schedule }) {
+  const { data } = usePolled((signal) => get(["schedules", schedule.id, "backfills"], { query: { limit: NEWEST_SHOWN }, signal }),
+    `backfills of ${schedule.id}`, { everyMilliseconds: REFRESH_MILLISECONDS });
+  if (!data?.backfills.length) return null;
+  return html`<details><summary>Newest backfills</summary><ul>
+    ${data.backfills.map((one) => html`<li key=${one.id}>${one.n}: ${one.status}, ${timeInZone(one.from, schedule.timezone)} to
+      ${" "}${timeInZone(one.to, schedule.timezone)}, ${count(one.done)} of ${count(one.total)} done, ${count(one.failed)} failed</li>`)}
+  </ul></details>`;
 }
 
 function SubmitButton({ report, isBusy }) {
@@ -111,8 +126,9 @@ function Count({ report, asked, timezone }) {
   </div>`;
 }
 
-/** The backfills of a schedule that are under way, and their progress. */
-export function BackfillsUnderWay({ backfills }) {
+/** The backfills of a schedule that are under way, their progress, and what can be done with them. */
+export function BackfillsUnderWay({ schedule, refresh }) {
+  const { backfills } = schedule;
   if (backfills.length === 0) return null;
   return html`<section class="card" aria-label="Backfills under way">
     <div class="card-header"><h2>Backfills under way</h2></div>
@@ -120,12 +136,27 @@ export function BackfillsUnderWay({ backfills }) {
       ${backfills.map((one) => html`<div key=${one.id}>
         <div class="progress">
           <progress max=${Math.max(one.total, 1)} value=${one.done} aria-label=${`Backfill started ${one.created_at}`}></progress>
-          <span>${count(one.done)} of ${counted(one.total, "occurrence")}</span></div>
-        <p class="muted small">started <${Time} at=${one.created_at} /> · ${counted(one.made, "job")} created · ${count(one.skipped)} skipped
+          <span>${one.status === "paused" && html`<${Badge} tone="warning" shape="pause">Paused<//>${" "}`}
+            ${count(one.done)} of ${counted(one.total, "occurrence")}</span></div>
+        <p class="muted small">backfill ${one.n} · started <${Time} at=${one.created_at} /> · ${counted(one.made, "job")} created · ${count(one.skipped)} skipped
+          ${one.failed > 0 && ` · ${count(one.failed)} failed`}
           · ${one.order} first · ${one.overlap} · at most ${count(one.max_active)} at once${one.note ? ` · ${visible(one.note)}` : ""}</p>
+        <${BackfillButtons} schedule=${schedule} backfill=${one} refresh=${refresh} />
       </div>`)}
     </div>
   </section>`;
+}
+
+function BackfillButtons({ schedule, backfill, refresh }) {
+  const ask = (verb) => async () => {
+    if (await askToChangeBackfill(schedule, backfill, verb)) refresh();
+  };
+  const verb = backfill.status === "paused" ? "resume" : "pause";
+  const of = ` backfill ${backfill.n}`;
+  return html`<${Changes} label=${`Actions on${of}`}>
+    <button type="button" class="button button-small" onClick=${ask(verb)}>${verb === "pause" ? "Pause" : "Resume"}${of} …</button>
+    <button type="button" class="button button-small" onClick=${ask("cancel")}>Cancel${of} …</button>
+  <//>`;
 }
 
 function firstQuestion() {

@@ -36,6 +36,8 @@ export function ruleWords(expression) {
   const text = expression.trim().replace(/\s+/g, " ");
   const rate = /^rate\(\s*([0-9]+) (second|minute|hour|day|week)s?\s*\)$/i.exec(text);
   if (rate) return every(Number(rate[1]), rate[2].toLowerCase());
+  const every_ = /^every\(\s*([0-9]+) (day|week|month)s?\s*\)$/i.exec(text);
+  if (every_) return `${every(Number(every_[1]), every_[2].toLowerCase())}, at the time of its anchor`;
   const at = /^at\(\s*([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9:]{5,8})\s*\)$/i.exec(text);
   if (at) return `Once, on ${dateWords(at[1])} at ${at[2]}`;
   const aws = /^cron\((.*)\)$/i.exec(text);

@@ -1,7 +1,7 @@
 // Schedules in words and badges: their state, their policies, times in their own zone.
 import { html } from "../lib/html.js";
 import { Badge } from "../lib/components.js";
-import { local, relative, shorten, utc, visible } from "../lib/format.js";
+import { count, counted, local, relative, shorten, utc, visible } from "../lib/format.js";
 import { useNow } from "../lib/live.js";
 import { isRate, ruleWords } from "./schedule_rule.js";
 
@@ -39,12 +39,14 @@ const EXPRESSION_CHARACTERS = 60;
 const REASONS = {
   misfire: "Missed in an outage. The misfire policy ran another occurrence, or none",
   window: "Missed earlier than the misfire window allows",
-  paused: "The schedule was paused",
+  paused: "The schedule or its backfill was paused",
   excluded: "Excluded by a date, a range, an expression or a calendar",
   overlap: "The previous run was still active",
   "buffer full": "The previous run was still active, and the buffer was full",
   replaced: "The schedule was changed before it started",
   deleted: "The schedule was deleted before it started",
+  "backfill cancelled": "Its backfill was cancelled before it started",
+  late: "It had not started within the time that the schedule allows",
 };
 
 /** The state of a schedule: active, paused, broken or ended. */
@@ -98,6 +100,11 @@ export function overlapWords(overlap) {
 /** Return what a schedule does about missed times, as a sentence. */
 export function misfireWords(policy) {
   return MISFIRES[policy] ?? policy;
+}
+
+/** Return what a resume would do about the times that the pause missed. */
+export function resumeWords({ runs, skipped, is_least: isLeast }) {
+  return `${isLeast ? "at least " : ""}${counted(runs, "missed time")} would run, ${count(skipped)} would be skipped`;
 }
 
 /** Return why an occurrence has no job, or why its job did not run, as a sentence. */

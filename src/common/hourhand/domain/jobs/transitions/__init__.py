@@ -28,6 +28,7 @@ from hourhand.domain.jobs.transitions._dispatch import (
 )
 from hourhand.domain.jobs.transitions._durable import (
     clear_flag,
+    count_signal,
     flag,
     keep_journal,
     mark_compensated,
@@ -37,6 +38,7 @@ from hourhand.domain.jobs.transitions._durable import (
     wake,
 )
 from hourhand.domain.jobs.transitions._operations import (
+    adopt,
     cancel_waiting,
     change,
     debounce,
@@ -46,7 +48,7 @@ from hourhand.domain.jobs.transitions._operations import (
     supersede,
 )
 from hourhand.domain.jobs.transitions._parts import KEY_HOLDS_AT_LEAST, keep_after_end
-from hourhand.domain.jobs.transitions._recovery import expire, finish, recover
+from hourhand.domain.jobs.transitions._recovery import expire, finish, give_up, recover
 from hourhand.domain.jobs.transitions._transition import Transition, recording
 from hourhand.domain.jobs.transitions._waiting import park, unpark
 
@@ -54,11 +56,13 @@ __all__ = [
     "KEY_HOLDS_AT_LEAST",
     "EnqueuedMarks",
     "Transition",
+    "adopt",
     "cancel_waiting",
     "change",
     "claim",
     "clear_flag",
     "complete",
+    "count_signal",
     "debounce",
     "die",
     "discard",
@@ -66,6 +70,7 @@ __all__ = [
     "expire",
     "finish",
     "flag",
+    "give_up",
     "hand_back",
     "heartbeat",
     "keep_after_end",

@@ -98,6 +98,8 @@ def claim(
             "slot_shards": slot_shards,
             "reservation": None,
             **(cleared("wake_flag") if run_deadline is not None else {}),
+            # A schedule's job is late until it has started; a retry may start at any time.
+            **(cleared("expires_at") if message.needs_admission else {}),
         },
         increments={"token": 1, "attempt": 1},
         defaults={

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from hourhand.domain.jobs.conditions import (
-    Absent,
-    Is,
-    StatusIn,
-)
+from hourhand.domain.jobs.conditions import Absent, Is, StatusIn
 from hourhand.domain.jobs.history import is_over_budget
-from hourhand.domain.jobs.job import (
-    OPEN,
-    REDRIVABLE,
-    EventKind,
-    Job,
-    JobStatus,
-    Priority,
-)
+from hourhand.domain.jobs.job import OPEN, REDRIVABLE, EventKind, Job, JobStatus, Priority
 from hourhand.domain.jobs.transitions._parts import make_event, not_started, same_generation
 from hourhand.domain.jobs.transitions._transition import Transition, recording
 from hourhand.domain.ticks.buckets import Entry

@@ -61,12 +61,20 @@ def suspend(
 
 
 def wake(
-    job: Job, *, now: datetime, actor: str, entry: Entry, sends_now: bool, reason: str
+    job: Job,
+    *,
+    now: datetime,
+    actor: str,
+    entry: Entry,
+    sends_now: bool,
+    reason: str,
+    signals: int = 0,
 ) -> Transition:
     """What a suspended run waits for is there: it is due now, as a new generation.
 
     It names what the run waits for: a copy of the write that arrives late must not wake the run
-    from its next wait. Of that the generation is another.
+    from its next wait. Of that the generation is another. ``signals``: up to where the run
+    counts its signals; it never counts down.
     """
     status = JobStatus.ENQUEUED if sends_now else JobStatus.PENDING
     move = Transition(
@@ -77,9 +85,11 @@ def wake(
             "status": _SUSPENDED,
             "generation": same_generation(job),
             "waits_as_read": Is("waits_for", job.waits_for),
+            "signals_as_read": Is("signals", job.signals),
         },
         sets={
             "waits_for": None,
+            "signals": max(signals, job.signals),
             "generation": job.generation + 1,
             "enqueued_at": now if sends_now else None,
         },
@@ -88,13 +98,29 @@ def wake(
     return recording(move, job, make_event(job, EventKind.WOKEN, now, status, actor, reason))
 
 
-def flag(job: Job) -> Transition:
-    """Something completed while the run is RUNNING: it must not suspend before it looked."""
+def flag(job: Job, *, signals: int = 0) -> Transition:
+    """Something completed while the run is RUNNING: it must not suspend before it looked.
+
+    ``signals``: as in `wake`.
+    """
     return Transition(
         name="flag",
         job_id=job.id,
-        expect=owned(job),
-        sets={"wake_flag": True},
+        expect={**owned(job), "signals_as_read": Is("signals", job.signals)},
+        sets={"wake_flag": True, "signals": max(signals, job.signals)},
+    )
+
+
+def count_signal(job: Job, *, signals: int) -> Transition:
+    """A signal came for a run that does not wait for it: the next one gets a higher number."""
+    return Transition(
+        name="count_signal",
+        job_id=job.id,
+        expect={
+            "same_job": Is("created_at", job.created_at),
+            "signals_as_read": Is("signals", job.signals),
+        },
+        sets={"signals": max(signals, job.signals)},
     )
 
 

@@ -119,6 +119,28 @@ def change(
     return recording(move, job, replace(event, attempt=0, token=0))
 
 
+def adopt(
+    job: Job, *, now: datetime, actor: str, sets: Mapping[str, Any], reason: str
+) -> Transition:
+    """Bring a job that has not begun up to date with its schedule, and leave its time and place.
+
+    Its generation stays, and so its message holds. The write names the revision that was read: a
+    copy of it that arrives late must not bring back what an older revision wants.
+    """
+    move = Transition(
+        name="adopt",
+        job_id=job.id,
+        expect={
+            "status": not_started(),
+            "generation": same_generation(job),
+            "revision_as_read": Is("schedule_revision", job.schedule_revision),
+        },
+        sets=sets,
+    )
+    event = make_event(job, EventKind.CHANGED, now, job.status, actor, reason)
+    return recording(move, job, replace(event, attempt=0, token=0))
+
+
 def debounce(job: Job, *, sets: Mapping[str, Any]) -> Transition:
     """Replace payload and ``run_at`` of a job that has not begun, and leave its place in the index.
 

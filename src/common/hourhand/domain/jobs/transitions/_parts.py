@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from hourhand.domain.jobs.conditions import (
     Below,
@@ -97,14 +98,18 @@ def failed(reason: str) -> dict[str, str]:
 
 def final_times(
     job: Job, now: datetime, status: JobStatus, result: Content | None = None
-) -> dict[str, datetime]:
+) -> dict[str, Any]:
     """The end and, where no outbox task is left, the end of the record.
 
     A record with an outbox task is never deleted, however long a dead letter is not taken.
     """
-    if outbox_tasks(job, status, result):
-        return {"finished_at": now}
-    return {"finished_at": now, "keep_until": now + keep_after_end(job)}
+    times: dict[str, Any] = {"finished_at": now}
+    if job.is_durable_run and job.token > 0 and job.attempt == 0:
+        # Attempts of a run count invocations without progress; the one that ended it counts.
+        times["attempt"] = 1
+    if not outbox_tasks(job, status, result):
+        times["keep_until"] = now + keep_after_end(job)
+    return times
 
 
 def keep_after_end(job: Job) -> timedelta:

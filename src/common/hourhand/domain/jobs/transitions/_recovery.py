@@ -13,6 +13,7 @@ from hourhand.domain.jobs.conditions import (
 )
 from hourhand.domain.jobs.history import lost_reason
 from hourhand.domain.jobs.job import (
+    LATE,
     EventKind,
     Job,
     JobStatus,
@@ -84,20 +85,40 @@ def recover(
 
 
 def expire(job: Job, *, now: datetime, actor: str) -> Transition:
-    """``expires_at`` passed before a start."""
+    """``expires_at`` passed before a start. That of a schedule's job is when it is late."""
+    kind, status, reason = EventKind.EXPIRED, JobStatus.EXPIRED, ""
+    if job.schedule_id is not None:
+        kind, status, reason = EventKind.CANCELLED, JobStatus.CANCELLED, LATE
     move = Transition(
         name="expire",
         job_id=job.id,
-        to=JobStatus.EXPIRED,
+        to=status,
         expect={
             "status": not_started(),
             "generation": same_generation(job),
             "expired": AtMost("expires_at", now),
         },
-        sets=final_times(job, now, JobStatus.EXPIRED),
-        leaves_index=not outbox_tasks(job, JobStatus.EXPIRED),
+        sets=final_times(job, now, status),
+        leaves_index=not outbox_tasks(job, status),
     )
-    return recording(move, job, make_event(job, EventKind.EXPIRED, now, JobStatus.EXPIRED, actor))
+    return recording(move, job, make_event(job, kind, now, status, actor, reason))
+
+
+def give_up(job: Job, *, now: datetime, actor: str, reason: str) -> Transition:
+    """A parked job can never start: its ancestors hold what it needs, and wait for it."""
+    move = Transition(
+        name="give_up",
+        job_id=job.id,
+        to=JobStatus.DEAD,
+        expect={
+            "status": not_started(),
+            "generation": same_generation(job),
+            "waits_as_read": Is("waits_for", job.waits_for),
+        },
+        sets={**failed(reason), **final_times(job, now, JobStatus.DEAD)},
+    )
+    event = make_event(job, EventKind.FAILED, now, JobStatus.DEAD, actor, reason)
+    return recording(move, job, event)
 
 
 def finish(job: Job, *, kept_until: datetime | None = None) -> Transition:

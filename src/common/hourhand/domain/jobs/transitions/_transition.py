@@ -17,8 +17,8 @@ from hourhand.domain.jobs.job import (
 from hourhand.domain.jobs.states import require_legal
 from hourhand.domain.ticks.buckets import Entry
 
-_CONTENTS = frozenset({"run_at", "priority", "payload", "expires_at"})
-"""Within one generation nothing changes these."""
+_CONTENTS = frozenset({"run_at", "priority", "payload", "expires_at", "schedule_revision"})
+"""What tells two writes of one kind apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ class Transition:
         if not self.events or self.events[-1] not in job.history:
             return False
         # Two callers of one name may write in one millisecond; what they set tells them apart.
-        return job.generation != self.sets.get("generation") or all(
+        return job.generation != self.sets.get("generation", job.generation) or all(
             getattr(job, name) == self.sets[name] for name in _CONTENTS & self.sets.keys()
         )
 

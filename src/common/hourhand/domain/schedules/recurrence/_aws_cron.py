@@ -11,7 +11,7 @@ from collections.abc import Container
 
 from hourhand.domain.schedules.recurrence import _cron_fields as fields
 from hourhand.domain.schedules.recurrence._days import Days, DaysOfMonth, DaysOfWeek
-from hourhand.domain.schedules.recurrence._local_times import Cron, CronTimes
+from hourhand.domain.schedules.recurrence._local_times import CronTimes
 from hourhand.domain.schedules.rule import BadExpression
 
 _SIX = 6
@@ -22,7 +22,7 @@ _ANY_DAY_OF_MONTH = DaysOfMonth(plain=frozenset(range(1, 32)))
 _ANY_DAY_OF_WEEK = DaysOfWeek(every=frozenset(range(7)))
 
 
-def parse_aws_cron(text: str) -> Cron:
+def parse_aws_cron(text: str) -> CronTimes:
     """Return the meaning of the six fields within ``cron()``, in upper case."""
     parts = text.split()
     if len(parts) != _SIX:
@@ -37,7 +37,7 @@ def parse_aws_cron(text: str) -> Cron:
             "Exactly one of day of month and day of week must be '?' in cron(), but they are"
             f" {day_of_month!r} and {day_of_week!r}."
         )
-    times = CronTimes(
+    return CronTimes(
         seconds=(0,),
         minutes=fields.values_of(fields.AWS_MINUTE, minute),
         hours=fields.values_of(fields.AWS_HOUR, hour),
@@ -48,7 +48,6 @@ def parse_aws_cron(text: str) -> Cron:
             years=_years(year),
         ),
     )
-    return Cron(times, minute, hour)
 
 
 def _years(text: str) -> Container[int]:

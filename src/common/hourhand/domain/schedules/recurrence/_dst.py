@@ -25,14 +25,13 @@ REACH_SECONDS = 2 * DAY_SECONDS
 class ZonedTimes:
     """Local times of a zone under the policies.
 
-    ``is_wild``: they follow real time (the policies say so already); ``is_hourly``: in every hour.
+    ``is_hourly``: they are in every hour, and follow real time (the policies say so already).
     """
 
     times: LocalTimes
     zone: str
     gap: DstGap
     fold: DstFold
-    is_wild: bool = False
     is_hourly: bool = False
 
     def between(self, first: int, last: int) -> Iterator[int]:

@@ -7,9 +7,14 @@ from datetime import datetime
 
 from hourhand.domain.schedules.recurrence._aws_cron import parse_aws_cron
 from hourhand.domain.schedules.recurrence._dst import Expression, Rate, ZonedTimes
-from hourhand.domain.schedules.recurrence._local_times import Cron, OneTime
+from hourhand.domain.schedules.recurrence._local_times import CronTimes, EveryTimes, OneTime
 from hourhand.domain.schedules.recurrence._unix_cron import parse_unix_cron
-from hourhand.domain.schedules.recurrence._zones import DAY_SECONDS, to_seconds, zone_named
+from hourhand.domain.schedules.recurrence._zones import (
+    DAY_SECONDS,
+    span_at,
+    to_seconds,
+    zone_named,
+)
 from hourhand.domain.schedules.rule import (
     EARLIEST,
     LATEST,
@@ -27,6 +32,7 @@ _ZONED = re.compile(r"(?:CRON_TZ|TZ)=(?P<zone>\S*) ?(?P<cron>.*)")
 _QUOTED = re.compile(r"'(?P<part>[^']+)'")
 _CALL = re.compile(r"(?P<kind>[A-Z_]+) ?\((?P<inside>[^()]*)\)")
 _RATE = re.compile(r"(?P<count>[0-9]{1,9}) (?P<unit>SECOND|MINUTE|HOUR|DAY|WEEK)S?")
+_EVERY = re.compile(r"(?P<count>[0-9]{1,4}) (?P<unit>DAY|WEEK|MONTH)S?")
 _AT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?")
 _UNIT_SECONDS = {
     "SECOND": 1,
@@ -79,11 +85,13 @@ def _compile(text: str, rule: Rule) -> Expression:
     inside = call["inside"].strip()
     if call["kind"] == "RATE":
         return _rate(inside, rule.anchor)
+    if call["kind"] == "EVERY":
+        return _every(inside, rule)
     if call["kind"] == "AT":
         return _at(inside, rule)
     if call["kind"] == "CRON":
         return _zoned(parse_aws_cron(inside), rule.timezone, rule)
-    raise BadExpression("Allowed are at(...), rate(...), cron(...) and a Unix cron.")
+    raise BadExpression("Allowed are at(...), rate(...), every(...), cron(...) and a Unix cron.")
 
 
 def _zoned_cron(zone: str, cron: str, rule: Rule) -> ZonedTimes:
@@ -92,14 +100,13 @@ def _zoned_cron(zone: str, cron: str, rule: Rule) -> ZonedTimes:
     return _zoned(parse_unix_cron(cron), zone_named(zone).key, rule)
 
 
-def _zoned(cron: Cron, zone: str, rule: Rule) -> ZonedTimes:
+def _zoned(times: CronTimes, zone: str, rule: Rule) -> ZonedTimes:
     return ZonedTimes(
-        times=cron.times,
+        times=times,
         zone=zone,
-        gap=DstGap.SKIP if cron.is_wild else rule.dst_gap,
-        fold=DstFold.BOTH if cron.is_wild else rule.dst_fold,
-        is_wild=cron.is_wild,
-        is_hourly=cron.is_hourly,
+        gap=DstGap.SKIP if times.is_hourly else rule.dst_gap,
+        fold=DstFold.BOTH if times.is_hourly else rule.dst_fold,
+        is_hourly=times.is_hourly,
     )
 
 
@@ -123,6 +130,26 @@ def _at(text: str, rule: Rule) -> ZonedTimes:
     )
 
 
+def _every(text: str, rule: Rule) -> ZonedTimes:
+    match = _EVERY.fullmatch(text)
+    if match is None or int(match["count"]) == 0:
+        raise BadExpression(
+            "every() takes a whole number from 1 to 9999 and day(s), week(s) or month(s), such as "
+            "every(2 weeks)."
+        )
+    if rule.anchor is None or rule.anchor.tzinfo is None:
+        raise BadExpression("every() needs an anchor: the time of one of its runs.")
+    count, anchor = int(match["count"]), to_seconds(rule.anchor)
+    days = count * {"DAY": 1, "WEEK": 7, "MONTH": 0}[match["unit"]]
+    local = anchor + span_at(rule.timezone, anchor).offset
+    return ZonedTimes(
+        times=EveryTimes(local, days, 0 if days else count),
+        zone=rule.timezone,
+        gap=rule.dst_gap,
+        fold=rule.dst_fold,
+    )
+
+
 def _rate(text: str, anchor: datetime | None) -> Rate:
     match = _RATE.fullmatch(text)
     if match is None or int(match["count"]) == 0:
@@ -134,5 +161,8 @@ def _rate(text: str, anchor: datetime | None) -> Rate:
     if interval > to_seconds(LATEST):
         raise BadExpression("The interval is longer than 231 years: it would never run twice.")
     if anchor is None or anchor.tzinfo is None:
-        raise BadExpression("rate() needs an anchor: an instant with an offset.")
+        raise BadExpression(
+            "rate() needs an anchor, the instant from which it counts. An exclusion takes it from "
+            "the field anchor of the schedule; a calendar has none."
+        )
     return Rate(to_seconds(anchor), interval)

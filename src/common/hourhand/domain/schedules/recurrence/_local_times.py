@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from calendar import monthrange
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 from functools import lru_cache
 from typing import Protocol
 
-from hourhand.domain.schedules.recurrence._days import Days
+from hourhand.domain.schedules.recurrence._days import EPOCH_ORDINAL, LAST_YEAR, Days
 from hourhand.domain.schedules.recurrence._zones import DAY_SECONDS
 
 _HOUR_SECONDS = 3600
+_END = (date(LAST_YEAR, 12, 31).toordinal() - EPOCH_ORDINAL) * DAY_SECONDS
+_HOURS = 24
 
 
 class LocalTimes(Protocol):
-    """A set of local times; `CronTimes` and `OneTime`."""
+    """A set of local times; `CronTimes`, `EveryTimes` and `OneTime`."""
 
     def first(self, low: int) -> int | None:
         """Return the first local time at or after ``low``, or None if there is none any more."""
@@ -42,6 +46,42 @@ class OneTime:
             yield self.time - offset
 
 
+@dataclass(frozen=True, slots=True)
+class EveryTimes:
+    """Each so many days, or months, before and after a local time; of it, the time of day.
+
+    A month that is too short has its time on its last day.
+    """
+
+    anchor: int
+    days: int
+    months: int
+
+    def first(self, low: int) -> int | None:
+        """Return the first time at or after ``low``, or None if there is none any more."""
+        return next(self.between(low, _END, 0), None)
+
+    def between(self, low: int, high: int, offset: int) -> Iterator[int]:
+        """Yield each time in ``low`` <= time < ``high``, ascending, less the offset."""
+        if self.days:
+            step = self.days * DAY_SECONDS
+            yield from range(low + (self.anchor - low) % step - offset, high - offset, step)
+            return
+        anchor_day, time = divmod(self.anchor, DAY_SECONDS)
+        anchor = date.fromordinal(anchor_day + EPOCH_ORDINAL)
+        start = date.fromordinal(low // DAY_SECONDS + EPOCH_ORDINAL)
+        wait = (anchor.year - start.year) * 12 + anchor.month - start.month
+        end = 12 * (LAST_YEAR + 1 - start.year)
+        for month in range(start.month - 1 + wait % self.months, end, self.months):
+            year, number = start.year + month // 12, month % 12 + 1
+            day = date(year, number, min(anchor.day, monthrange(year, number)[1])).toordinal()
+            local = (day - EPOCH_ORDINAL) * DAY_SECONDS + time
+            if local >= high:
+                return
+            if local >= low:
+                yield local - offset
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CronTimes:
     """The local times of a cron expression: its times of day, each ascending, on its days."""
@@ -50,6 +90,11 @@ class CronTimes:
     minutes: tuple[int, ...]
     hours: tuple[int, ...]
     days: Days
+
+    @property
+    def is_hourly(self) -> bool:
+        """Whether it fires in all hours, however they are written: then it follows real time."""
+        return len(self.hours) == _HOURS
 
     def first(self, low: int) -> int | None:
         """Return the first time at or after ``low``, or None if there is none any more."""
@@ -86,22 +131,3 @@ class CronTimes:
 @lru_cache(maxsize=256)
 def _times_of_hour(minutes: tuple[int, ...], seconds: tuple[int, ...]) -> list[int]:
     return [minute * 60 + second for minute in minutes for second in seconds]
-
-
-@dataclass(frozen=True, slots=True)
-class Cron:
-    """A cron expression of any dialect: its local times, and how minute and hour were written."""
-
-    times: CronTimes
-    minute: str
-    hour: str
-
-    @property
-    def is_hourly(self) -> bool:
-        """Whether its hour is wild: it fires in all hours, or in each nth."""
-        return self.hour.startswith("*")
-
-    @property
-    def is_wild(self) -> bool:
-        """Whether it follows real time: such as "hourly", or "every 15 minutes"."""
-        return self.is_hourly or self.minute.startswith("*")

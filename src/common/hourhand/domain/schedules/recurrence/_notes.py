@@ -47,7 +47,7 @@ def _fold_note(expression: ZonedTimes, span: Span, instant: int) -> str | None:
     else:
         return None
     twice = f"{_full(local)} occurs twice in {expression.zone} (the clocks go {back})"
-    if expression.is_wild:
+    if expression.is_hourly:
         return f"{twice}: the expression follows real time; this is the {which} of the two."
     if expression.fold is DstFold.BOTH:
         return f"{twice}: runs both times; this is the {which}."
@@ -57,7 +57,7 @@ def _fold_note(expression: ZonedTimes, span: Span, instant: int) -> str | None:
 def missing_times(expression: Expression, first: int, last: int, at_most: int) -> list[str]:
     """Return which times the expression leaves out at changes from ``first`` to ``last``.
 
-    Of an expression with a wild hour nothing is told: every hour that exists has its fires.
+    Of an expression with every hour nothing is told: every hour that exists has its fires.
     """
     found: list[str] = []
     if isinstance(expression, Rate) or expression.gap is not DstGap.SKIP or expression.is_hourly:

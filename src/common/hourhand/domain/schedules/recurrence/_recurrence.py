@@ -13,6 +13,7 @@ from hourhand.domain.schedules.recurrence._exclusions import (
     compile_exclusions,
 )
 from hourhand.domain.schedules.recurrence._expressions import compile_expression
+from hourhand.domain.schedules.recurrence._hints import hints_on
 from hourhand.domain.schedules.recurrence._notes import missing_times, note_on
 from hourhand.domain.schedules.recurrence._zones import from_seconds, to_seconds, zone_named
 from hourhand.domain.schedules.rule import (
@@ -125,6 +126,11 @@ class Recurrence:
         """Return in words what a change of the clocks does to the fire at this time, if it does."""
         notes = (note_on(expression, to_seconds(at)) for expression in self._expressions)
         return next((note for note in notes if note is not None), None)
+
+    def hints(self) -> tuple[str, ...]:
+        """Return in words what the authors of its expressions may not expect."""
+        pairs = zip(self.rule.expressions, self._expressions, strict=True)
+        return tuple(dict.fromkeys(hint for pair in pairs for hint in hints_on(*pair)))
 
     def warnings(self, after: datetime, until: datetime) -> tuple[str, ...]:
         """Return in words which local times are left out, as they do not exist, in this window.

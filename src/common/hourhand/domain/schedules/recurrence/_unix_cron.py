@@ -6,7 +6,7 @@ import re
 
 from hourhand.domain.schedules.recurrence import _cron_fields as fields
 from hourhand.domain.schedules.recurrence._days import Days, DaysOfMonth, DaysOfWeek
-from hourhand.domain.schedules.recurrence._local_times import Cron, CronTimes
+from hourhand.domain.schedules.recurrence._local_times import CronTimes
 from hourhand.domain.schedules.rule import BadExpression
 
 MACROS = {
@@ -24,7 +24,7 @@ _FIVE = 5
 _SIX = 6
 
 
-def parse_unix_cron(text: str) -> Cron:
+def parse_unix_cron(text: str) -> CronTimes:
     """Return the meaning of a cron of five or six fields or a macro, in upper case.
 
     Day of month and day of week: where both are restricted a day must match either; where one of
@@ -43,7 +43,7 @@ def parse_unix_cron(text: str) -> Cron:
         )
     second = parts[0] if len(parts) == _SIX else "0"
     minute, hour, day_of_month, month, day_of_week = parts[-_FIVE:]
-    times = CronTimes(
+    return CronTimes(
         seconds=fields.values_of(fields.SECOND, second),
         minutes=fields.values_of(fields.MINUTE, minute),
         hours=fields.values_of(fields.HOUR, hour),
@@ -54,7 +54,6 @@ def parse_unix_cron(text: str) -> Cron:
             either=not day_of_month.startswith("*") and not day_of_week.startswith("*"),
         ),
     )
-    return Cron(times, minute, hour)
 
 
 def _days_of_month(text: str) -> DaysOfMonth:

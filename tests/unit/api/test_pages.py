@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hourhand.api.http_response import MAX_ANSWER_BYTES
-from hourhand.api.named_pages import answer_page
-from hourhand.api.requests import PageRequest
+from hourhand.api.pages import answer_page
+from hourhand.api.requests.schedule_operations import PageRequest
 from hourhand.domain.errors import InvalidInput
 from hourhand.services.cursors import seal
 

@@ -1,4 +1,4 @@
-"""Pages of what has a name, in the order of names, and their cursors."""
+"""Pages that an answer holds: of what has a name, in the order of names, and of anything else."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any, TypeVar
 
 from hourhand.api.http_response import MAX_ANSWER_BYTES, Answer
 from hourhand.api.json_text import write_json
-from hourhand.api.requests import PageRequest
-from hourhand.domain.errors import FieldError, InvalidInput
-from hourhand.domain.ids import OWN_ID
+from hourhand.api.requests._errors import quoted
+from hourhand.api.requests.filters import ListRequest, LogRequest
+from hourhand.api.requests.schedule_operations import PageRequest
+from hourhand.domain.errors import FieldError, InvalidInput, NotFound
+from hourhand.domain.ids import JOB_ID, OWN_ID
 from hourhand.services.cursors import seal, unseal
 
 ENVELOPE_BYTES = 1_000
@@ -47,6 +49,28 @@ def answer_page(
         last_name = name
     next_cursor = None if next_name is None else seal((next_name,), _fingerprint(listing))
     return Answer.of({listing: told, "next_cursor": next_cursor})
+
+
+def fitting_page(
+    query: PageRequest | ListRequest | LogRequest, page: Callable[..., dict[str, Any]]
+) -> Answer:
+    """Return what ``page`` returns for the limit and the cursor of ``query``.
+
+    The limit is halved until an answer holds the page.
+    """
+    limit = query.limit
+    while True:
+        answer = Answer.of(page(limit=limit, cursor=query.cursor))
+        if answer.size_bytes <= MAX_ANSWER_BYTES or limit == 1:
+            return answer
+        limit //= 2
+
+
+def require_job(id_: str, noun: str = "job") -> str:
+    """Return an id from a path; raise `NotFound` if no job can have it."""
+    if JOB_ID.fullmatch(id_) is None:
+        raise NotFound(f"There is no {noun} {quoted(id_)}.")
+    return id_
 
 
 def _read_cursor(listing: str, cursor: str, names: re.Pattern[str]) -> str:

@@ -14,7 +14,9 @@ from hourhand.memory import START, MemoryClock, MemoryJobStore, MemoryObjectStor
 from hourhand.ports.durable_run import DurableRun, OpenedRun, OpensRuns
 from hourhand.ports.job_store import Applied, JobStore
 from hourhand.ports.object_store import ObjectStore
-from hourhand.testing import ACTOR, READS, Call, Crash, Faults, When, make_job
+from hourhand.testing import Crash
+from tests.world.factories import ACTOR, make_job
+from tests.world.faults import READS, Call, Faults, When
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Self, TypeVar, cast
 
 from hourhand.domain.errors import Unavailable
+from hourhand.testing import Crash
 
 P = TypeVar("P")
 
@@ -31,6 +32,7 @@ READS = frozenset(
             "read_journal",
             "read_events",
             "get_backfill",
+            "list_backfills",
         ),
         *("get_walk", "get_calendar", "get_calendars", "list_calendars"),
         *("read_item", "read_items", "query_items", "count_items"),
@@ -42,10 +44,6 @@ READS = frozenset(
 
 A crash right before one of them is a crash right after the write before it.
 """
-
-
-class Crash(BaseException):
-    """The process died here. Not an `Exception`: no code of a dead process may catch it."""
 
 
 class When(StrEnum):

@@ -8,7 +8,7 @@ from hourhand.domain.jobs.actions import Leave, SweepContext, next_action
 from hourhand.domain.jobs.job import Content, JobStatus, Priority
 from hourhand.domain.ticks.timings import Timings
 from hourhand.memory import START, MemoryJobStore
-from hourhand.testing import (
+from tests.world.factories import (
     make_content,
     make_delivery,
     make_entry,
