@@ -152,6 +152,23 @@ def a_batch_is_judged_job_by_job(system: System) -> None:
         system.reach(result["job"]["id"], "SUCCEEDED")
 
 
+def a_run_has_children_and_returns_their_results(system: System) -> None:
+    job = system.run(handler="collect", payload=[3, 7])
+    assert job["result"] == [7, 3, 7]
+
+
+def a_graph_runs_its_nodes_in_their_order(system: System) -> None:
+    nodes = {
+        "first": {"handler": "echo", "payload": 4},
+        "then": {"handler": "echo", "after": ["first"], "payload": {"of": {"$result": "first"}}},
+    }
+    graph = system.api.post("/v1/graphs", {"nodes": nodes})
+    assert graph.status == 201, graph.body
+    system.reach(graph.body["id"], "SUCCEEDED")
+    ran = system.api.get(f"/v1/graphs/{graph.body['id']}").body["nodes"]
+    assert system.job(ran["then"]["job_id"])["result"] == {"of": 4}
+
+
 def jobs_are_cancelled_in_bulk(system: System) -> None:
     group = unique("bulk")
     jobs = [
@@ -249,6 +266,8 @@ SCENARIOS: dict[str, Scenario] = {
         large_contents_are_kept_whole,
         a_waiting_job_can_be_changed,
         a_batch_is_judged_job_by_job,
+        a_run_has_children_and_returns_their_results,
+        a_graph_runs_its_nodes_in_their_order,
         jobs_are_cancelled_in_bulk,
         a_calendar_leaves_out_its_days,
         what_is_refused_is_a_problem_that_names_the_field,

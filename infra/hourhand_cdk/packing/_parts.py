@@ -34,6 +34,9 @@ _LEFT_OUT = {
 """Parts of Hourhand. Named by what stays away: a new module that is forgotten here costs a few
 kilobytes, one forgotten in a list of what goes along would cost the function."""
 
+_KEPT = {API: (), SCHEDULER: (), WORKER: ("api/__init__.py", "api/requests")}
+"""What is carried of a part that is left out: a run's child is read as a submission is."""
+
 _UNUSED = (
     # Routing, validation and OpenAPI for APIs: we have our own.
     "aws_lambda_powertools/event_handler",
@@ -59,7 +62,9 @@ def copy_hourhand(function: str, to: Path) -> None:
     left_out = _LEFT_OUT[function]
 
     def keeps(place: PurePosixPath) -> bool:
-        return place.parts[0].removesuffix(".py") not in left_out and not is_installers_note(place)
+        is_kept = any(place.is_relative_to(kept) for kept in _KEPT[function])
+        is_part = is_kept or place.parts[0].removesuffix(".py") not in left_out
+        return is_part and not is_installers_note(place)
 
     copy_tree(Path(hourhand.__file__).parent, to / "hourhand", keeps)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import boto3
 
-from hourhand import JobContext, NotRetryable, Retry, job
+from hourhand import JobContext, NotRetryable, Retry, RunContext, job
 
 VERSION = 1
 """A deployment that replaces the handlers replaces this line."""
@@ -91,6 +91,14 @@ def wait_to_be_told(ctx: JobContext, payload: float) -> str:
     if ctx.cancelled.wait(payload):
         raise InterruptedError("told to stop")
     return "never told"
+
+
+@job("collect", durable=True)
+def collect(ctx: RunContext, payload: list[int]) -> list[Any]:
+    """Do a step, sleep, and have each item echoed by a child."""
+    first = ctx.step("first", max, payload)
+    ctx.sleep("a-while", 1)
+    return [first, *ctx.map("each", payload, "echo")]
 
 
 @job("version")

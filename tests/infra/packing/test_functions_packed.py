@@ -26,17 +26,17 @@ sys.path.append(libraries)
 import main
 if "/worker" in tree:
     from hourhand.handlers import load_handlers
+    from hourhand.wiring.services import read_child
     load_handlers("examples.quickstart")
+    read_child({"handler": "of-a-child"})
 Path(answer).write_text(json.dumps(sorted(sys.modules)))
 """
 
-OF_THE_API = {
-    f"hourhand.api.{module}"
-    for module in ("access", "payload_check", "requests.graphs", "requests.jobs", "routing")
-}
+OF_THE_API = {f"hourhand.api.{module}" for module in ("access", "payload_check", "routing")}
+REQUESTS = {"hourhand.api.requests.graphs", "hourhand.api.requests.jobs"}
 BY_OTHERS = {
     "api": {"hourhand.handlers", "hourhand.worker"},
-    "scheduler": {*OF_THE_API, "hourhand.handlers", "hourhand.worker"},
+    "scheduler": {*OF_THE_API, *REQUESTS, "hourhand.handlers", "hourhand.worker"},
     "worker": OF_THE_API,
 }
 """What the composition root imports only for another function."""
