@@ -41,7 +41,7 @@ class Engine:
             # Nothing here is stuck or parked: what would repair or wake it is never asked.
             recovery=cast("Any", None),
             parking=cast("Any", None),
-            new_rechecks=cast("Any", None),
+            rechecks=cast("Any", None),
             telemetry=telemetry,
             judgement=SweepContext(load.now, load.now + timings.look_ahead, timings),
             may_go_on=lambda: True,

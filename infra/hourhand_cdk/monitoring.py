@@ -14,7 +14,7 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from hourhand.aws.table_schema import resource_name
-from hourhand.services.jobs.recovery import BECAME_DEAD
+from hourhand.services.jobs.dead_letters import BECAME_DEAD
 from hourhand.settings import MonitoringLevel
 from hourhand_cdk.alarms import Rule, alarm_rules
 from hourhand_cdk.api import Api

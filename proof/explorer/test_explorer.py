@@ -13,6 +13,7 @@ import pytest
 from hourhand.domain.jobs import actions
 from hourhand.domain.jobs.conditions import StatusIn
 from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.outbox import OutboxTask
 from hourhand.domain.jobs.transitions import _attempt, finish
 from hourhand.services.jobs.recovery import RecoveryService
 from proof.explorer.command import main
@@ -64,7 +65,7 @@ def _entry_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
         details = self.jobs.get_details(job.id)
         self.jobs.transition(finish(job))
         if job.status is JobStatus.DEAD and details is not None:
-            self._send_dead_letter(details)
+            self.end_tasks[OutboxTask.SEND_DEAD_LETTER].settle(details)
         return True
 
     monkeypatch.setattr(RecoveryService, "finish_job", finish_job)

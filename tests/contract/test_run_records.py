@@ -49,6 +49,7 @@ from hourhand.services.durable.invocation import Invocation
 from hourhand.services.durable.runs import DurableRuns
 from hourhand.services.durable.values import RunPorts
 from tests.contract.fresh import new_id
+from tests.world.aspects import NEVER_ASKED
 from tests.world.factories import make_job
 
 PLAIN = StepOptions()
@@ -84,6 +85,8 @@ class Rig:
             clock=self.clock,
             randomness=MemoryRandomness(),
             telemetry=RecordingTelemetry(),
+            compensations=NEVER_ASKED,
+            children=NEVER_ASKED,
         )
         invocation = DurableRuns(ports).open(self.job, lambda: None)
         if resets is None:

@@ -22,7 +22,7 @@ from hourhand.domain.durable.joins import (
     require_rounds,
 )
 from hourhand.domain.durable.writes import Scope
-from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus
+from hourhand.domain.jobs.job import Content, ErrorInfo, Job, JobStatus
 from hourhand.domain.jobs.parents import PARENT_ENDED, RUN, ParentLink, cancel_reason
 from hourhand.domain.jobs.transitions import claim
 from hourhand.domain.side_items import SideItemUpdate
@@ -47,6 +47,7 @@ from tests.scenarios.children import (
 from tests.scenarios.grid import at_every_point, beside_every_call, play
 from tests.scenarios.runs import RunWorld, delivered_once
 from tests.scenarios.work import Work, crashes
+from tests.world.aspects import ended
 from tests.world.checks import check_world
 from tests.world.faults import Faults, When
 from tests.world.world import World
@@ -94,8 +95,13 @@ def record_of(world: World, child: Job) -> JoinRecord | None:
     return None if item is None else join_of(item)
 
 
+ONE = Content(size_bytes=1, text="1")
+
+
 def report(world: World, child: Job) -> None:
-    ChildEnds(world.side_items, world.api.signals.completer).report(child, "1")
+    ChildEnds(world.side_items, world.api.signals.completer).settle(
+        ended(replace(child, result=ONE))
+    )
 
 
 def failed_once() -> tuple[FamilyWorld, Job]:

@@ -173,9 +173,9 @@ def test_a_deadlock_is_confirmed_once_nothing_has_changed_for_a_minute() -> None
     [child] = [one for one in world.store.jobs().values() if one.parent is not None]
     assert child.is_parked
     world.advance(59)
-    assert world.api.limits.deadlocks().error(child) is None
+    assert world.api.limits.deadlocks.search().error(child) is None
     world.advance(1)
-    error = world.api.limits.deadlocks().error(child)
+    error = world.api.limits.deadlocks.search().error(child)
     assert error is not None
     assert error.type == "Deadlock"
     assert "run" in error.message
@@ -267,4 +267,4 @@ def test_a_job_whose_limit_is_gone_is_in_no_deadlock() -> None:
     job = world.submit(id="one")
     parked = replace(world.job(job.id), parent=link, waits_for=WaitsFor(WaitKind.SLOT, "7"))
     world.advance(120)
-    assert world.api.limits.deadlocks().error(parked) is None
+    assert world.api.limits.deadlocks.search().error(parked) is None

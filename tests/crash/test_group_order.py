@@ -17,7 +17,7 @@ from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Delivery
-from hourhand.services.jobs.execution import Candidate
+from hourhand.services.jobs.aspects import Candidate
 from hourhand.services.limits import slot_tables
 from hourhand.services.limits.limits_rule import UNTIL_OLDER_BEGIN
 from tests.world.limits import holders, limited

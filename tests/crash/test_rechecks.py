@@ -275,10 +275,10 @@ def test_what_a_sweep_rechecks_grows_much_less_than_the_number_of_queues(
     pause(world)
     jobs = [world.submit(tenant=f"tenant-{n}") for n in range(100)]
     world.deliver()
-    drawn = []
+    drawn: list[set[str]] = []
     for _ in range(2):
         world.advance(MINUTE)
-        rechecks = world.scheduler.scheduling.new_rechecks()
+        rechecks = world.scheduler.scheduling.rechecks.of_sweep(f"sweep {len(drawn)}")
         for job in jobs:
             assert rechecks.recheck(world.job(job)) is None
         drawn.append(set(rechecks._seen))

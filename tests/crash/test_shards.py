@@ -17,8 +17,8 @@ from hourhand.domain.side_items import SideItemKind
 from hourhand.memory import MemoryHandlerDirectory
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.services.jobs.aspects import Candidate
 from hourhand.services.jobs.due import outgoing_of
-from hourhand.services.jobs.execution import Candidate
 from hourhand.services.limits import operations, wait_queues
 from hourhand.services.limits.slot_tables import Slots
 from hourhand.services.limits.wait_queues import WaitQueues

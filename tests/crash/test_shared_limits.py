@@ -13,8 +13,8 @@ from hourhand.domain.limits.overrides import LimitChanges
 from hourhand.memory import MemoryHandlerDirectory
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.services.jobs.aspects import Candidate, Deferred
 from hourhand.services.jobs.due import outgoing_of
-from hourhand.services.jobs.execution import Candidate, Deferred
 from hourhand.services.limits.limits_rule import LimitsRule
 from hourhand.services.ticks import sweep
 from tests.world.faults import Faults

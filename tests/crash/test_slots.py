@@ -19,8 +19,8 @@ from hourhand.domain.side_items import SideItemKind
 from hourhand.memory import MemoryHandlerDirectory
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.services.jobs.aspects import Candidate
 from hourhand.services.jobs.due import outgoing_of
-from hourhand.services.jobs.execution import Candidate
 from hourhand.services.limits import wait_queues
 from hourhand.services.limits.slot_release import SlotRelease
 from hourhand.services.limits.slot_tables import SlotTables

@@ -8,7 +8,7 @@ import pytest
 
 from hourhand.aws.table_schema import TABLES
 from hourhand.aws.telemetry import MEASURED_BY, NAMESPACE, Metric
-from hourhand.services.jobs.recovery import BECAME_DEAD
+from hourhand.services.jobs.dead_letters import BECAME_DEAD
 from tests.infra.evaluation import ACCOUNT, REGION
 from tests.infra.measured import Measured, alarms, measured_by_alarm
 from tests.infra.stacks import Deployment, Deployments

@@ -9,8 +9,8 @@ from typing import Any
 from hourhand.domain.jobs.job import Job, JobStatus, OnLost
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
+from hourhand.services.jobs.aspects import Candidate
 from hourhand.services.jobs.due import outgoing_of
-from hourhand.services.jobs.execution import Candidate
 from tests.scenarios.steps import IN_BUCKET, after, delivered, passed, works
 from tests.scenarios.work import Work
 from tests.world.occurrences import (

@@ -36,6 +36,7 @@ from hourhand.services.jobs.waiter_records import WaiterRecords
 from hourhand.services.schedules.backfill_work import BackfillWork
 from hourhand.services.schedules.compiled_rules import CompiledRules
 from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs
+from tests.world.aspects import no_limits
 from tests.world.faults import Faults
 
 
@@ -121,7 +122,9 @@ class Bench:
         contents = PayloadStore(jobs, MemoryObjectStore())
         waiters = WaiterRecords(MemorySideItemStore(), self.telemetry)
         pauses = KnownPauses(control, clock, timings)
-        due = DueJobs(jobs, control, self.queues, clock, timings, self.telemetry, pauses, waiters)
+        due = DueJobs(
+            jobs, control, self.queues, clock, timings, self.telemetry, pauses, waiters, no_limits()
+        )
         common: dict[str, Any] = {
             "jobs": jobs,
             "contents": contents,
@@ -130,14 +133,7 @@ class Bench:
             "timings": timings,
             "telemetry": self.telemetry,
         }
-        recovery = RecoveryService(
-            queues=self.queues,
-            waiters=waiters,
-            release_slots=lambda *_: None,
-            cancel_children=lambda _: True,
-            notify_parent=lambda *_: None,
-            **common,
-        )
+        recovery = RecoveryService(waiters=waiters, end_tasks={}, **common)
         handlers = MemoryHandlerDirectory("greet")
         return BackfillWork(
             schedules=schedules,

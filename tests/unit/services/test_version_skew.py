@@ -50,7 +50,7 @@ def sweep_of(world: World) -> Sweep:
         dispatcher=scheduling.dispatcher,
         recovery=scheduling.recovery,
         parking=scheduling.parking,
-        new_rechecks=scheduling.new_rechecks,
+        rechecks=scheduling.rechecks,
         telemetry=world.telemetry,
         judgement=SweepContext(now, now + world.timings.look_ahead, world.timings),
         may_go_on=lambda: True,

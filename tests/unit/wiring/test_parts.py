@@ -21,6 +21,7 @@ ATTRIBUTES = {
     "settings": "hourhand.settings.Settings",
     "timings": "hourhand.domain.ticks.timings.Timings",
     "cancelled_together": "int",
+    "worker": "str",
 }
 """What `Wiring` sets when it is created, with its type."""
 

@@ -31,6 +31,7 @@ from hourhand.services.durable.runs import DurableRuns
 from hourhand.services.durable.values import RunPorts
 from hourhand.worker import LoadedHandlers, RunLimits, ThreadRunner
 from tests.unit.worker.fakes import PATIENCE, PATIENT, FakePulse, OneRun, running_job
+from tests.world.aspects import NEVER_ASKED
 
 HASTY = RunLimits(stop_grace=0.05, neighbour_grace=0.05, hand_back=0.05, load=PATIENCE)
 
@@ -51,6 +52,8 @@ class JournalPulse(FakePulse):
                 clock=rig.clock,
                 randomness=MemoryRandomness(),
                 telemetry=RecordingTelemetry(),
+                compensations=NEVER_ASKED,
+                children=NEVER_ASKED,
             )
         )
         self.opened: Invocation | None = None

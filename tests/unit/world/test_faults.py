@@ -184,7 +184,7 @@ WRITES = {
     *("write_shard_map", "write_watermark", "write_tick", "write_resweep"),
     *("write_pauses", "write_overrides"),
     *("create_secret", "keep_caller", "put_event"),
-    *("send", "hide", "send_dead_letter", "invoke"),
+    *("send", "hide", "send_dead_letter", "invoke", "publish"),
     *("write", "put_definition", "retire_definition", "put_journal_page"),
     *("delete_journal_pages", "write_backfill", "write_walk"),
     "write_item",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Protocol
 
 from hourhand.domain.durable.built_in import BUILT_IN
@@ -80,3 +81,11 @@ class HandlerDirectory(Protocol):
 
     def all(self) -> Sequence[HandlerInfo]:
         """Return every handler, by name."""
+
+
+def run_timeout(handlers: HandlerDirectory, name: str) -> timedelta | None:
+    """Return how long a run of a handler may take; ``None`` if it is not durable."""
+    info = BUILT_IN_HANDLERS.get(name) or handlers.find(name)
+    if info is None or info.run_timeout_seconds is None:
+        return None
+    return timedelta(seconds=info.run_timeout_seconds)

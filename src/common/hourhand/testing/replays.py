@@ -142,9 +142,17 @@ def _ports(clock: MemoryClock) -> RunPorts:
         clock=clock,
         randomness=MemoryRandomness(),
         telemetry=RecordingTelemetry(),
-        children=lambda: cast("Children", _EndedChildren()),
+        compensations=_NothingToReverse(),
+        children=cast("Children", _EndedChildren()),
         api_url=ENDPOINT,
     )
+
+
+class _NothingToReverse:
+    """A replayed run reverses no other run."""
+
+    def open(self, _payload_text: str) -> None:
+        """Return nothing to reverse."""
 
 
 class _EndedChildren:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Never
 
 from hourhand.domain.errors import InvalidInput
+from hourhand.ports.publisher import NoReceiver
 from hourhand.settings import DispatchMode, Settings
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from hourhand.ports.job_store import JobStore
     from hourhand.ports.object_store import ObjectStore
     from hourhand.ports.pipeline import Pipeline
+    from hourhand.ports.publisher import Publisher
     from hourhand.ports.queues import Delivery, Queues
     from hourhand.ports.randomness import Randomness
     from hourhand.ports.schedule_store import ScheduleStore
@@ -71,6 +73,7 @@ class Adapters:
     logs: JobLogs = _absent("logs")
     invoker: SweepInvoker = _absent("invoker")
     deployment: Deployment = _absent("deployment")
+    publisher: Publisher = NoReceiver()
     pipeline: Pipeline | None = None
     ids: DerivedIds | None = None
     read_delivery: Callable[[Mapping[str, Any]], Delivery] = _no_events

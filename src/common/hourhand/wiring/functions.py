@@ -7,16 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hourhand.domain.jobs.submission import JobChange
 from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.ports.telemetry import Telemetry
 from hourhand.settings import Settings
 from hourhand.wiring.adapters import Adapters, aws_adapters, aws_api_adapters
-from hourhand.wiring.services import RuleOfLimits, RuleOfParents, Wiring
+from hourhand.wiring.services import Wiring
 
 if TYPE_CHECKING:
     from hourhand.api.routing import Services
-    from hourhand.domain.jobs.job import Job
     from hourhand.services.jobs.execution import ExecutionService
     from hourhand.services.ticks.shards import ShardingService
     from hourhand.services.ticks.tick import SchedulingService
@@ -93,12 +91,7 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     )
     build = wiring.build
 
-    def change(job: Job, patch: JobChange, actor: str) -> Job:
-        operations = wiring.operations
-        make = operations.change if job.debounces is None else operations.debounce
-        return make(job.id, patch, actor=actor)
-
-    unique_jobs = build(UniqueJobs, records=wiring.unique, change=change)
+    unique_jobs = build(UniqueJobs, records=wiring.unique)
     submission = build(SubmissionService, unique_jobs=unique_jobs)
     occurrences = build(OccurrenceQueries)
     graphs = build(GraphService, submission=submission, redrives=wiring.run_redrives)
@@ -170,12 +163,14 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     It needs ``idempotency``, ``schedules``, ``side_items`` and ``deployment``.
     """
     from hourhand.handlers import load_handlers
+    from hourhand.services.durable.parent_rule import ParentRule
     from hourhand.services.groups.admission import OccurrenceRule
     from hourhand.services.jobs.attempt import AttemptTools
     from hourhand.services.jobs.debounce_rule import DebounceRule
     from hourhand.services.jobs.execution import ExecutionService
     from hourhand.services.jobs.keyed_execution import IdempotencyGuard
     from hourhand.services.jobs.pause_rule import PauseRule
+    from hourhand.services.limits.of_jobs import RuleOfLimits
     from hourhand.worker import FaultTimer, WorkerRuntime
 
     # With adapters in memory, the process belongs to its tests or to the memory cloud.
@@ -185,26 +180,24 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
         adapters, called_as = _aws_worker_adapters(settings)
     retrying = _with_retries(adapters)
     wiring = Wiring(settings, adapters, pauses_schedules=False)
-    retried = Wiring(settings, retrying, pauses_schedules=False)
+    worker = "w-" + adapters.randomness.nonce()[:8]
+    retried = Wiring(settings, retrying, pauses_schedules=False, worker=worker)
     tools = retried.build(
         AttemptTools,
         heartbeats=adapters.jobs,
         recovery=wiring.recovery,
         keys=IdempotencyGuard(retrying.idempotency, adapters.clock),
-        runs=retried.durable_runs,
-        take_job_start=retried.take_job_start,
+        limits=retried.limits_of_jobs,
+        runs=retried.later("runs"),
     )
-    worker = "w-" + adapters.randomness.nonce()[:8]
-    of_schedules = retried.build(
-        OccurrenceRule, tools=tools, holders=retried.holders_in_group, worker=worker
-    )
-    of_debounces = retried.build(DebounceRule, worker=worker)
-    of_pauses = retried.build(PauseRule, worker=worker)
-    handlers = adapters.handlers
-    of_lines = RuleOfLimits(handlers, Rate, functools.partial(retried.line_rule, worker))
-    of_slots = RuleOfLimits(handlers, Concurrency, functools.partial(retried.limits_rule, worker))
-    of_gates = RuleOfLimits(handlers, Rate, functools.partial(retried.gate_rule, worker))
-    of_parents = RuleOfParents(functools.partial(retried.parent_rule, worker))
+    later, handlers = retried.later, adapters.handlers
+    of_schedules = retried.build(OccurrenceRule, tools=tools, tables=later("tables"))
+    of_debounces = retried.build(DebounceRule)
+    of_pauses = retried.build(PauseRule, limits=retried.limits_of_jobs)
+    of_parents = retried.build(ParentRule, clock_margin=settings.timings.clock_margin)
+    of_lines = RuleOfLimits(handlers, Rate, later("line_rule"))
+    of_slots = RuleOfLimits(handlers, Concurrency, later("limits_rule"), is_of_groups=True)
+    of_gates = RuleOfLimits(handlers, Rate, later("gate_rule"))
     # In this order: what a pause parks, a run or a schedule no longer wants, or a submission moved,
     # must not take a slot. A job waits for its rate before it has slots, and passes the gate after
     # that.
@@ -212,10 +205,9 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     execution = retried.build(
         ExecutionService,
         tools=tools,
-        worker=worker,
         admission_check=rules,
-        release=wiring.release_slots,
-        release_other=wiring.release_other_slot,
+        releases=wiring.limits_of_jobs,
+        results=later("results"),
     )
     load = functools.partial(load_handlers, settings.handlers)
     runtime = wiring.build(WorkerRuntime, execution=execution, load=load, timer=timer)

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from functools import cached_property
 from inspect import signature
 from typing import TYPE_CHECKING, TypeVar
 
-from hourhand.domain.jobs.job import TICK, Job
+from hourhand.domain.jobs.outbox import OutboxTask
 from hourhand.domain.jobs.submission import NewJob
-from hourhand.domain.limits.declarations import Concurrency
-from hourhand.domain.times import rfc3339
-from hourhand.ports.handler_directory import BUILT_IN_HANDLERS
 from hourhand.settings import DispatchMode, LeaderMode, Settings
 from hourhand.wiring.adapters import PORTS, Adapters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Callable, Mapping
     from typing import Any
 
-    from hourhand.domain.groups.overlap import Overlap
-    from hourhand.domain.jobs.waiting import Reserved, TakenStart
-    from hourhand.domain.limits.declarations import Limit
-    from hourhand.ports.durable_run import ReversedRun
-    from hourhand.ports.handler_directory import HandlerDirectory
     from hourhand.services.callers import Callers
     from hourhand.services.durable.callbacks import CallbackService
     from hourhand.services.durable.child_ends import ChildEnds
@@ -35,11 +25,12 @@ if TYPE_CHECKING:
     from hourhand.services.durable.redrives import RunRedrives
     from hourhand.services.durable.runs import DurableRuns
     from hourhand.services.durable.signals import SignalService
+    from hourhand.services.durable.stored_results import StoredResults
     from hourhand.services.durable.values import RunPorts
     from hourhand.services.durable.views import RunViews
+    from hourhand.services.jobs.aspects import EndTask, StartRule
     from hourhand.services.jobs.drafts import Drafts
     from hourhand.services.jobs.due import DueJobs
-    from hourhand.services.jobs.execution import Candidate, Deferred, StartRule
     from hourhand.services.jobs.known_pauses import KnownPauses
     from hourhand.services.jobs.new_job import DerivedIds, PayloadCheck
     from hourhand.services.jobs.operations import OperationsService
@@ -53,11 +44,12 @@ if TYPE_CHECKING:
     from hourhand.services.limits.handler_starts import HandlerStarts
     from hourhand.services.limits.job_limits import JobLimits
     from hourhand.services.limits.known_overrides import KnownOverrides
+    from hourhand.services.limits.of_jobs import LimitsAspect
     from hourhand.services.limits.rate_limiters import RateLimiters
     from hourhand.services.limits.rates_rule import RateWaits
     from hourhand.services.limits.rechecks import Rechecks
     from hourhand.services.limits.slot_release import SlotRelease
-    from hourhand.services.limits.slot_tables import Slots, SlotTables
+    from hourhand.services.limits.slot_tables import SlotTables
     from hourhand.services.limits.slot_waits import SlotWaits
     from hourhand.services.limits.wait_queues import WaitQueues
     from hourhand.services.schedules.backfill_work import BackfillWork
@@ -77,53 +69,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class RuleOfLimits:
-    """A rule of limits of a ``kind``, which is imported once a job that has one is to start.
+class Later:
+    """Stands for a part until something asks it: only then it is made, and its module imported."""
 
-    The overlap of a schedule's jobs is a `Concurrency`.
-    """
-
-    def __init__(
-        self, handlers: HandlerDirectory, kind: type[Limit], make: Callable[[], StartRule]
-    ) -> None:
-        """``make`` returns the rule itself."""
-        self._handlers, self._kind, self._make = handlers, kind, make
-        self._rule: StartRule | None = None
-
-    def admit(self, candidate: Candidate) -> Deferred | None:
-        """Judge a job that has such a limit. May raise `Unavailable`."""
-        handler = self._handlers.find(candidate.message.handler)
-        declared = handler.limits if handler is not None else ()
-        has_one = any(isinstance(one, self._kind) for one in declared)
-        if not (has_one or candidate.message.has_limits or self._is_of_group(candidate)):
-            return None
-        if self._rule is None:
-            self._rule = self._make()
-        return self._rule.admit(candidate)
-
-    def _is_of_group(self, candidate: Candidate) -> bool:
-        """Whether this is the rule of slots, and the job needs one of its group."""
-        if self._kind is not Concurrency or not candidate.message.needs_admission:
-            return False
-        job = candidate.job()
-        return job is not None and job.overlap is not None
-
-
-class RuleOfParents:
-    """The rule of children, which is imported once a child is to start."""
-
-    def __init__(self, make: Callable[[], StartRule]) -> None:
-        """``make`` returns the rule itself."""
+    def __init__(self, make: Callable[[], object]) -> None:
+        """``make`` returns the part, always the same."""
         self._make = make
-        self._rule: StartRule | None = None
 
-    def admit(self, candidate: Candidate) -> Deferred | None:
-        """Judge a child. May raise `Unavailable`."""
-        if candidate.message.parent is None:
-            return None
-        if self._rule is None:
-            self._rule = self._make()
-        return self._rule.admit(candidate)
+    def __getattr__(self, name: str) -> Any:
+        """Ask the part."""
+        return getattr(self._make(), name)
 
 
 def read_child(spec: Mapping[str, Any]) -> NewJob:
@@ -144,11 +99,13 @@ class Wiring:
         pauses_schedules: bool = True,
         check_payload: PayloadCheck | None = None,
         cancelled_together: int = 1_000,
+        worker: str = "",
     ) -> None:
         """``pauses_schedules`` is false in a worker, which may not write schedules.
 
         ``check_payload`` judges what callers send, so only the API has one. ``cancelled_together``:
-        see `hourhand.services.durable.children.Children`.
+        see `hourhand.services.durable.children.Children`. ``worker`` names a worker in leases and
+        histories.
         """
         self.settings = settings
         self.adapters = adapters
@@ -156,6 +113,7 @@ class Wiring:
         self._pauses_schedules = pauses_schedules
         self._check_payload = check_payload
         self.cancelled_together = cancelled_together
+        self.worker = worker
 
     def build(self, make: type[T], **given: object) -> T:
         """Create a service. A parameter that is not given takes the port or the part of its name.
@@ -170,6 +128,10 @@ class Wiring:
             elif name in vars(self) or hasattr(Wiring, name):
                 given[name] = getattr(self, name)
         return make(**given)
+
+    def later(self, name: str) -> Any:
+        """Return what stands for a part until it is first asked."""
+        return Later(lambda: getattr(self, name))
 
     # --- jobs -----------------------------------------------------------------------------------
 
@@ -225,24 +187,31 @@ class Wiring:
     def due(self) -> DueJobs:
         from hourhand.services.jobs.due import DueJobs
 
-        return self.build(DueJobs)
+        return self.build(DueJobs, limits=self.limits_of_jobs)
 
     @cached_property
     def recovery(self) -> RecoveryService:
         from hourhand.services.jobs.recovery import RecoveryService
 
-        return self.build(
-            RecoveryService,
-            pause_schedule=self._pause_schedule_of if self._pauses_schedules else None,
-        )
+        return self.build(RecoveryService)
 
-    def cancel_children(self, run: Job) -> bool:
-        """What cancels children is imported once a durable run ended without success."""
-        return self.children.cancel_all(run)
+    @cached_property
+    def end_tasks(self) -> Mapping[OutboxTask, EndTask]:
+        """What settles each outbox task; one more follows the end of jobs by an entry here."""
+        from hourhand.services.jobs.dead_letters import DeadLetters
+        from hourhand.services.jobs.payload_store import ObjectEnds
 
-    def notify_parent(self, child: Job, result_text: str | None) -> None:
-        """What notifies runs is imported once a child ended."""
-        self.child_ends.report(child, result_text)
+        tasks: dict[OutboxTask, EndTask] = {
+            OutboxTask.CANCEL_CHILDREN: self.later("children"),
+            OutboxTask.SEND_DEAD_LETTER: self.build(DeadLetters),
+            OutboxTask.RELEASE_SLOTS: self.limits_of_jobs,
+            OutboxTask.NOTIFY_PARENT: self.later("child_ends"),
+            OutboxTask.MARK_OBJECTS: self.build(ObjectEnds),
+            OutboxTask.START_COMPENSATION: self.later("compensations"),
+        }
+        if self._pauses_schedules:
+            tasks[OutboxTask.PAUSE_SCHEDULE] = self.later("failure_pauses")
+        return tasks
 
     @cached_property
     def child_ends(self) -> ChildEnds:
@@ -254,11 +223,7 @@ class Wiring:
     def children(self) -> Children:
         from hourhand.services.durable.children import Children
 
-        return self.build(
-            Children,
-            parse=read_child,
-            refusal=lambda run, child: self.deadlocks().refusal(run, child),
-        )
+        return self.build(Children, parse=read_child, deadlocks=self.later("deadlocks"))
 
     @cached_property
     def members(self) -> MemberChecks:
@@ -267,21 +232,11 @@ class Wiring:
 
         return self.build(MemberChecks, parse=parse_member)
 
-    def read_results(self, job: Job, payload_text: str) -> str:
-        """Replace what stands for results. What does so is imported once a job needs it."""
-        from hourhand.services.durable.stored_results import StoredResults
-
-        return StoredResults(self.children).resolve(job, payload_text)
-
     @cached_property
     def drafts(self) -> Drafts:
         from hourhand.services.jobs.drafts import Drafts
 
         return self.build(Drafts)
-
-    def start_compensation(self, job: Job) -> bool:
-        """What starts compensations is imported once a durable run ended without success."""
-        return self.compensations.start(job)
 
     @cached_property
     def compensations(self) -> Compensations:
@@ -289,56 +244,32 @@ class Wiring:
 
         return self.build(Compensations)
 
-    def after_move(self, before: Job, after: Job) -> None:
-        """What releases slots is imported once a job with limits has moved."""
-        if self._has_limits(before):
-            self.slot_release.after_move(before, after)
+    @cached_property
+    def results(self) -> StoredResults:
+        from hourhand.services.durable.stored_results import StoredResults
 
-    def release_slots(self, ended: Job, after: Job) -> None:
-        """Release the slots of a generation of a job that ended. Raises `Unavailable`."""
-        if self._has_limits(ended):
-            self.slot_release.release(ended, after)
+        return self.build(StoredResults)
 
-    def release_other_slot(self, job: Job, granted: int) -> None:
-        """Release a second slot that a running job was granted. Raises `Unavailable`."""
-        if job.slot_shards is not None:
-            self.slot_release.release_other(job, granted)
+    @cached_property
+    def limits_of_jobs(self) -> LimitsAspect:
+        from hourhand.services.limits.of_jobs import LimitsAspect
 
-    def _has_limits(self, job: Job) -> bool:
-        handler = self.adapters.handlers.find(job.handler)
-        if job.overlap is not None or job.limits is not None:
-            return True
-        return handler is not None and bool(handler.limits)
+        later = self.later
+        return self.build(
+            LimitsAspect,
+            limits=later("limits"),
+            slots=later("slot_release"),
+            rates=later("rate_waits"),
+            starts=later("handler_starts"),
+        )
 
-    def limits_rule(self, worker: str) -> StartRule:
-        """Return the rule of concurrency limits of a worker."""
+    @cached_property
+    def limits_rule(self) -> StartRule:
+        """The rule of concurrency limits."""
         from hourhand.services.limits.full_limits import FullLimits
         from hourhand.services.limits.limits_rule import LimitsRule
 
-        return self.build(
-            LimitsRule,
-            queues=self.wait_queues,
-            full=self.build(FullLimits, worker=worker),
-            worker=worker,
-        )
-
-    def holders_in_group(self, overlap: Overlap) -> Sequence[str]:
-        """Return the ids of the jobs that hold the slots of a group, or held them last."""
-        slots = self._slots_of_group(overlap)
-        return [
-            job_id for shard in slots.shards for job_id in self.tables.view(shard, 0).record.holders
-        ]
-
-    def count_waiting(self, overlap: Overlap, most: int) -> int:
-        """Count the jobs of a group that wait for a slot, up to ``most``."""
-        return self.tables.count_waiting(self._slots_of_group(overlap), most)
-
-    def _slots_of_group(self, overlap: Overlap) -> Slots:
-        from hourhand.domain.limits.job_limits import overlap_limit
-
-        slots = self.tables.slots_of(overlap_limit(overlap))
-        assert slots is not None
-        return slots
+        return self.build(LimitsRule, queues=self.wait_queues, full=self.build(FullLimits))
 
     @cached_property
     def limiters(self) -> RateLimiters:
@@ -346,22 +277,11 @@ class Wiring:
 
         return self.build(RateLimiters)
 
-    def rate_waits(self, worker: str) -> RateWaits:
-        """Return what lets the jobs of a worker wait for their rates."""
+    @cached_property
+    def rate_waits(self) -> RateWaits:
         from hourhand.services.limits.rates_rule import RateWaits
 
-        return self.build(RateWaits, worker=worker)
-
-    def take_job_start(
-        self,
-        job: Job,
-        name: str,
-        cost: float,
-        longest: timedelta,
-        reserved: Reserved,
-    ) -> TakenStart:
-        """Take a start for a handler. What does so is imported once a handler takes one."""
-        return self.handler_starts.take(job, name, cost, longest, reserved)
+        return self.build(RateWaits)
 
     @cached_property
     def handler_starts(self) -> HandlerStarts:
@@ -369,37 +289,19 @@ class Wiring:
 
         return self.build(HandlerStarts)
 
-    def has_rate(self, job: Job) -> bool:
-        """Whether a rate limit counts each start of ``job``. Reads nothing."""
-        return self._has_limits(job) and self.limits.has_rate(job)
-
-    def may_block_others(self, job: Job) -> bool:
-        """Whether other handlers may share slots that a job has. Reads nothing."""
-        return self._has_limits(job) and self.limits.may_block_others(job)
-
-    def hold_rates(self, job: Job, until: datetime) -> None:
-        """Let no job start that has the rate limits of ``job``."""
-        if self._has_limits(job):
-            self.rate_waits("").hold(job, until)
-
-    def parent_rule(self, worker: str) -> StartRule:
-        """Return the rule of children of a worker."""
-        from hourhand.services.durable.parent_rule import ParentRule
-
-        margin = self.timings.clock_margin
-        return self.build(ParentRule, worker=worker, clock_margin=margin)
-
-    def line_rule(self, worker: str) -> StartRule:
-        """Return the rule that lets jobs reserve start times."""
+    @cached_property
+    def line_rule(self) -> StartRule:
+        """The rule that lets jobs reserve start times."""
         from hourhand.services.limits.rates_rule import LineRule
 
-        return self.build(LineRule, waits=self.rate_waits(worker))
+        return self.build(LineRule, waits=self.rate_waits)
 
-    def gate_rule(self, worker: str) -> StartRule:
-        """Return the rule that lets jobs pass the gates of their rates."""
+    @cached_property
+    def gate_rule(self) -> StartRule:
+        """The rule that lets jobs pass the gates of their rates."""
         from hourhand.services.limits.rates_rule import GateRule
 
-        return self.build(GateRule, waits=self.rate_waits(worker))
+        return self.build(GateRule, waits=self.rate_waits)
 
     @cached_property
     def limits(self) -> JobLimits:
@@ -431,15 +333,14 @@ class Wiring:
 
         return self.build(SlotWaits)
 
+    @cached_property
     def rechecks(self) -> Rechecks:
-        """Return what rechecks the wait queues of one sweep."""
         from hourhand.services.limits.rechecks import Rechecks
 
-        turn = rfc3339(self.adapters.clock.now())
-        return self.build(Rechecks, queues=self.wait_queues, deadlocks=self.deadlocks(), turn=turn)
+        return self.build(Rechecks, queues=self.wait_queues)
 
+    @cached_property
     def deadlocks(self) -> Deadlocks:
-        """Return what finds deadlocks, from jobs and slots that it reads first."""
         from hourhand.services.limits.deadlocks import Deadlocks
 
         return self.build(Deadlocks)
@@ -450,18 +351,16 @@ class Wiring:
 
         return self.build(SlotRelease, queues=self.wait_queues)
 
-    def durable_runs(self) -> DurableRuns:
-        """Return what opens the journals of runs: imported once there is a durable run."""
-        return self.runs
-
     @cached_property
     def ports(self) -> RunPorts:
         from hourhand.services.durable.values import RunPorts
 
-        return self.build(RunPorts, children=lambda: self.children, api_url=self.settings.api_url)
-
-    def open_reversed(self, payload_text: str) -> ReversedRun | None:
-        return self.compensations.open(payload_text)
+        return self.build(
+            RunPorts,
+            compensations=self.later("compensations"),
+            children=self.later("children"),
+            api_url=self.settings.api_url,
+        )
 
     @cached_property
     def runs(self) -> DurableRuns:
@@ -498,16 +397,6 @@ class Wiring:
         from hourhand.services.durable.redrives import RunRedrives
 
         return self.build(RunRedrives)
-
-    def run_timeout(self, handler: str) -> timedelta | None:
-        """Return how long a run of a handler may take; ``None`` if it is not durable."""
-        info = BUILT_IN_HANDLERS.get(handler) or self.adapters.handlers.find(handler)
-        if info is None or info.run_timeout_seconds is None:
-            return None
-        return timedelta(seconds=info.run_timeout_seconds)
-
-    def _pause_schedule_of(self, job: Job) -> None:
-        self.failure_pauses.pause_schedule_of(job)
 
     @cached_property
     def operations(self) -> OperationsService:
@@ -591,14 +480,8 @@ class Wiring:
     @cached_property
     def declared_schedules(self) -> DeclaredSchedules:
         from hourhand.services.schedules.declarations import DeclaredSchedules
-        from hourhand.services.schedules.recompute import write_walk
 
-        adapters = self.adapters
-        return self.build(
-            DeclaredSchedules,
-            service=lambda: self.schedules,
-            write=lambda walk: write_walk(adapters.schedules, adapters.randomness, walk),
-        )
+        return self.build(DeclaredSchedules, service=self.later("schedules"))
 
     @cached_property
     def schedule_sweep(self) -> ScheduleSweep:
@@ -606,15 +489,10 @@ class Wiring:
         from hourhand.services.schedules.due_schedules import ScheduleSweep
         from hourhand.services.schedules.recompute import ScheduleWalk
 
-        return self.build(
-            ScheduleSweep,
-            materialiser=lambda: self.materialiser,
-            walk=self.build(
-                ScheduleWalk,
-                recompute=lambda schedule_id: self.schedules.recompute(schedule_id, actor=TICK),
-                declare=self.declared_schedules.step,
-            ),
+        walk = self.build(
+            ScheduleWalk, service=self.later("schedules"), declared=self.declared_schedules
         )
+        return self.build(ScheduleSweep, materialiser=self.later("materialiser"), walk=walk)
 
     # --- ticks ----------------------------------------------------------------------------------
 
@@ -641,7 +519,6 @@ class Wiring:
                 pipeline=adapters.pipeline or InTurn(adapters.jobs, adapters.queues),
                 rounding=self.timings.delay_rounding,
             ),
-            new_rechecks=self.rechecks,
             ended_pauses=self.build(EndedPauses),
             changed_limits=self.build(ChangedLimits),
             is_standby=settings.leader is LeaderMode.STANDBY,

@@ -30,7 +30,7 @@ from hourhand.services.durable import run_children
 from hourhand.services.durable.children import failure_of, was_cancelled_before
 from hourhand.services.durable.invocation import Invocation
 from hourhand.services.durable.parent_rule import ASK_AGAIN, ParentRule
-from hourhand.services.jobs.execution import Candidate, Deferred
+from hourhand.services.jobs.aspects import Candidate, Deferred
 from hourhand.services.jobs.operations import OperationsService
 from hourhand.services.jobs.recovery import RecoveryService
 from tests.scenarios.children import FamilyWorld, failing
@@ -246,7 +246,7 @@ def test_a_child_whose_steps_were_reversed_ends_a_redriven_run() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(OperationsService, "redrive", redrive)
         with pytest.raises(RunEnds, match="reversed"):
-            opened.run._children.redrive(child)
+            opened.run.ports.children.redrive(child)
 
 
 def test_a_child_that_succeeded_since_is_not_redriven() -> None:
@@ -255,7 +255,7 @@ def test_a_child_that_succeeded_since_is_not_redriven() -> None:
     opened.world.deliver()
     (child,) = children(opened.world)
     assert child.status is JobStatus.SUCCEEDED
-    opened.run._children.redrive(child)
+    opened.run.ports.children.redrive(child)
     assert opened.world.job(child.id) == child
 
 
@@ -330,7 +330,7 @@ def test_a_child_that_has_not_ended_is_kept_for_longer_too() -> None:
     opened.run.next_children("all", CHILD, spec)
     (child,) = children(opened.world)
     later = midnight_after(opened.world.clock.now() + timedelta(days=400))
-    opened.run._children._prolong_child(child, later)
+    opened.run.ports.children._prolong_child(child, later)
     (child,) = children(opened.world)
     assert child.parent is not None
     assert (child.parent.kept_until, child.keep_until) == (later, None)
@@ -349,12 +349,12 @@ def test_a_replay_that_may_not_write_cancels_no_children() -> None:
 
 def test_a_child_that_changes_again_and_again_is_left_to_the_next_invocation() -> None:
     world, child = redriven_late()
-    services: Any = Opened().run._children
+    later_made: Any = Opened().run.ports.children
     later = world.clock.now() + timedelta(days=400)
-    refusing: Any = replace(services, jobs=_Refusing(child))
+    refusing: Any = replace(later_made._make(), jobs=_Refusing(child))
     with pytest.raises(Unavailable, match="changed too often"):
         refusing._prolong_child(child, later)
-    gone: Any = replace(services, jobs=_Refusing(None))
+    gone: Any = replace(later_made._make(), jobs=_Refusing(None))
     gone._prolong_child(child, later)
     refusing._prolong_child(child, world.clock.now())
 

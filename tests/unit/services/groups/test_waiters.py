@@ -10,7 +10,7 @@ from hourhand.domain.jobs.job import Job, JobStatus, OnLost
 from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START
-from hourhand.services.jobs.execution import Candidate
+from hourhand.services.jobs.aspects import Candidate
 from tests.world.faults import Faults
 from tests.world.occurrences import (
     end_run,

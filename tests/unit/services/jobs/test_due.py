@@ -28,6 +28,7 @@ from hourhand.ports.job_store import Applied, Refused
 from hourhand.services.jobs.due import AT_ONCE, MAX_REBUILDS, DueJobs, make_transition
 from hourhand.services.jobs.known_pauses import KnownPauses
 from hourhand.services.jobs.waiter_records import WaiterRecords
+from tests.world.aspects import no_limits
 from tests.world.factories import make_event, make_job
 from tests.world.faults import Faults, When
 from tests.world.world import World
@@ -50,6 +51,7 @@ def due_jobs(world: World, faults: Faults) -> DueJobs:
         telemetry=world.telemetry,
         pauses=KnownPauses(control, world.clock, world.timings),
         waiters=WaiterRecords(faults.wrap(world.side_items, "side_items"), world.telemetry),
+        limits=no_limits(),
     )
 
 
@@ -467,3 +469,49 @@ def test_a_move_without_events_is_never_built_anew(world: World) -> None:
     build = partial(keep_payload, kept_until=START)
     assert make_transition(faults.wrap(world.store), job, build) == Refused(job)
     assert len(faults.calls) == 1
+
+
+# --- what comes before ---
+
+
+class Before:
+    """Notes the jobs of each write that is to come, and how many jobs are stored then."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.seen: list[tuple[list[tuple[str, int]], int]] = []
+
+    def prepare(self, jobs: Sequence[Job]) -> None:
+        named = [(job.id, job.generation) for job in jobs]
+        self.seen.append((named, len(self.world.store.jobs())))
+
+
+def test_what_comes_before_a_write_sees_the_jobs_as_it_will_leave_them(
+    world: World, due: DueJobs
+) -> None:
+    before = Before(world)
+    due.before_due = (before,)
+    due.put(make_job(id="one"), "me")
+    due.put_many([make_job(id="two"), make_job(id="three")], "me")
+    job = world.job("one")
+    due.move(job, MINUTE, CHANGE, "me")
+    moved = world.job("one")
+    assert moved.generation > job.generation
+    assert before.seen == [
+        ([("one", job.generation)], 0),
+        ([("two", job.generation), ("three", job.generation)], 1),
+        ([("one", moved.generation)], 3),
+    ]
+
+
+def test_nothing_is_written_if_what_comes_before_is_not_done(world: World, due: DueJobs) -> None:
+    class Silent:
+        def prepare(self, jobs: Sequence[Job]) -> None:
+            raise Unavailable("It does not answer.")
+
+    due.before_due = (Silent(),)
+    with pytest.raises(Unavailable):
+        due.put(make_job(id="one"), "me")
+    results = due.put_many([make_job(id="two"), make_job(id="three")], "me")
+    assert [type(result) for result in results] == [Unavailable, Unavailable]
+    assert not world.store.jobs()

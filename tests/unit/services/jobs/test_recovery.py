@@ -11,11 +11,13 @@ import pytest
 
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.jobs.job import Content, EventKind, Job, JobStatus, OnLost
+from hourhand.domain.jobs.outbox import OutboxTask
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.transitions import heartbeat
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse
-from hourhand.ports.job_store import Refused
+from hourhand.ports.job_store import JobDetails, Refused
+from hourhand.services.jobs.aspects import DONE, EndTask, Settled
 from hourhand.services.jobs.recovery import RecoveryService
 from tests.world.factories import make_job
 from tests.world.faults import Faults
@@ -288,16 +290,22 @@ def test_who_may_not_pause_schedules_leaves_a_failure_that_asks_for_it(world: Wo
     assert not world.queues.dead_letters
 
 
+def with_pause(recovery: RecoveryService, pause: EndTask) -> RecoveryService:
+    return replace(recovery, end_tasks={**recovery.end_tasks, OutboxTask.PAUSE_SCHEDULE: pause})
+
+
 def test_a_schedule_is_paused_before_the_failure_is_settled(
     world: World, recovery: RecoveryService
 ) -> None:
     job = _failed(world)
     seen: list[tuple[Job, int]] = []
 
-    def pause(failed: Job) -> None:
-        seen.append((world.job(failed), len(world.queues.dead_letters)))
+    class Pause:
+        def settle(self, ended: JobDetails) -> Settled:
+            seen.append((world.job(ended.job), len(world.queues.dead_letters)))
+            return DONE
 
-    assert replace(recovery, pause_schedule=pause).finish_job(job)
+    assert with_pause(recovery, Pause()).finish_job(job)
     assert seen == [(job, 0)]
     assert len(world.queues.dead_letters) == 1
     assert world.job(job).due_at is None
@@ -308,10 +316,11 @@ def test_a_failure_whose_schedule_could_not_be_paused_is_not_settled(
 ) -> None:
     job = _failed(world)
 
-    def pause(failed: Job) -> None:
-        raise Unavailable("The table does not answer.")
+    class Pause:
+        def settle(self, ended: JobDetails) -> Settled:
+            raise Unavailable("The table does not answer.")
 
     with pytest.raises(Unavailable):
-        replace(recovery, pause_schedule=pause).finish_job(job)
+        with_pause(recovery, Pause()).finish_job(job)
     assert world.job(job) == job
     assert not world.queues.dead_letters

@@ -15,8 +15,9 @@ from hourhand.domain.side_items import SideItemKind
 from hourhand.ports import Found
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Delivery
+from hourhand.services.jobs.aspects import Candidate
 from hourhand.services.jobs.due import outgoing_of
-from hourhand.services.jobs.execution import Candidate, Disposition
+from hourhand.services.jobs.execution import Disposition
 from hourhand.services.limits.full_limits import LIMIT_REASON
 from hourhand.services.limits.slot_tables import SlotTables
 from hourhand.testing import Crash

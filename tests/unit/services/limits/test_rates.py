@@ -453,9 +453,8 @@ def test_a_job_that_a_crowded_gate_sends_back_beyond_its_expiry_ends_when_it_exp
     assert reservation is not None
     world.advance((reservation.at - world.clock.now()).total_seconds() - 1)
     # Another job of the rate was refused: the gate has moved beyond the expiry.
-    hold = world.worker.execution.hold_rates
-    assert hold is not None
-    hold(world.job("first"), world.clock.now() + 90 * SECOND)
+    limits = world.worker.execution.tools.limits
+    limits.hold_rates(world.job("first"), world.clock.now() + 90 * SECOND)
     world.advance(1)
     world.deliver()
     assert world.job("late").due_at == expires_at

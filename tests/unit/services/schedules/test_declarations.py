@@ -441,7 +441,7 @@ def test_a_record_that_another_scheduler_wrote_is_left_to_it(world: World) -> No
 def test_a_pass_that_has_no_time_left_goes_on_at_the_next_tick(world: World) -> None:
     release = deploy(world, "1", greet=MINUTELY, report=MINUTELY)
     walk = world.schedules.get_walk()
-    step = release.process.scheduler.scheduling.schedule_sweep.walk.declare
+    step = release.process.scheduler.scheduling.schedule_sweep.walk.declared.step
     answers = iter([True, False])
     left = step(walk, lambda: next(answers), world.clock.now())
     assert left is not None

@@ -296,13 +296,14 @@ def test_visits_end_when_the_time_of_the_tick_is_over(world: World) -> None:
     left = [60.0]
     scheduling = world.scheduler.scheduling
     sweep = scheduling.schedule_sweep
-    materialiser = sweep.materialiser()
 
-    def visits() -> Any:
-        left[0] -= 26.0
-        return materialiser
+    class Slow:
+        def __getattr__(self, name: str) -> Any:
+            left[0] -= 26.0
+            return getattr(sweep.materialiser, name)
 
-    report = replace(scheduling, schedule_sweep=replace(sweep, materialiser=visits)).tick(
+    slow: Any = Slow()
+    report = replace(scheduling, schedule_sweep=replace(sweep, materialiser=slow)).tick(
         "tick", lambda: left[0]
     )
     # The first of them began in time, and the second; the others are for the next tick.

@@ -13,8 +13,10 @@ from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.schedules.schedule import Backfill, Schedule
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START
+from hourhand.ports.publisher import NoReceiver
 from hourhand.services.schedules.failure_pauses import FailurePauses
 from tests.unit.services.schedule_views import MINUTELY, stored
+from tests.world.aspects import ended
 from tests.world.factories import make_event, make_job
 from tests.world.faults import Faults
 from tests.world.world import World
@@ -30,6 +32,7 @@ def pauses(world: World, faults: Faults | None = None) -> FailurePauses:
     return FailurePauses(
         schedules=(faults or Faults()).wrap(world.schedules, "schedules"),
         withdrawal=world.api.schedules.effects.withdrawal,
+        publisher=NoReceiver(),
         clock=world.clock,
         randomness=world.process().api.schedules.randomness,
         telemetry=world.telemetry,
@@ -48,7 +51,7 @@ def failed(world: World, schedule_id: str = "s") -> Job:
 
 def test_it_is_paused_and_what_is_pending_is_withdrawn(world: World) -> None:
     job = failed(world)
-    pauses(world).pause_schedule_of(job)
+    pauses(world).settle(ended(job))
     assert stored(world).paused_at == world.clock.now()
     assert job.id in stored(world).note
     assert {job.status for job in world.store.jobs().values()} == {JobStatus.CANCELLED}
@@ -57,16 +60,16 @@ def test_it_is_paused_and_what_is_pending_is_withdrawn(world: World) -> None:
 
 def test_twice_is_once(world: World) -> None:
     job = failed(world)
-    pauses(world).pause_schedule_of(job)
+    pauses(world).settle(ended(job))
     before = stored(world)
-    pauses(world).pause_schedule_of(job)
+    pauses(world).settle(ended(job))
     assert stored(world) == before
 
 
 def test_it_is_paused_though_it_was_recomputed_since(world: World) -> None:
     job = failed(world)
     world.api.schedules.recompute("s", actor="tick")
-    pauses(world).pause_schedule_of(job)
+    pauses(world).settle(ended(job))
     assert stored(world).paused_at is not None
 
 
@@ -74,31 +77,31 @@ def test_a_failure_from_before_it_was_resumed_does_not_pause_it_again(world: Wor
     job = failed(world)
     world.api.schedules.pause("s", None, actor="me")
     world.api.schedules.resume("s", None, actor="me")
-    pauses(world).pause_schedule_of(job)
+    pauses(world).settle(ended(job))
     assert stored(world).paused_at is None
     world.advance(1)
-    pauses(world).pause_schedule_of(failed(world))
+    pauses(world).settle(ended(failed(world)))
     assert stored(world).paused_at is not None
 
 
 def test_one_that_does_not_ask_for_it_any_more_goes_on(world: World) -> None:
     world.put_schedule("s", expression=MINUTELY, pause_on_failure=False)
-    pauses(world).pause_schedule_of(failed(world))
+    pauses(world).settle(ended(failed(world)))
     assert stored(world).paused_at is None
 
 
 def test_one_that_is_gone_is_left_alone(world: World) -> None:
-    pauses(world).pause_schedule_of(failed(world, "another"))
+    pauses(world).settle(ended(failed(world, "another")))
     world.api.schedules.delete("s", actor="me")
     before = stored(world)
-    pauses(world).pause_schedule_of(failed(world))
+    pauses(world).settle(ended(failed(world)))
     assert stored(world) == before
 
 
 def test_a_schedule_that_changes_meanwhile_is_paused_as_it_is_then(world: World) -> None:
     faults = Faults()
     faults.interrupt("schedules.write", lambda: world.api.schedules.trigger("s", None, actor="me"))
-    pauses(world, faults).pause_schedule_of(failed(world))
+    pauses(world, faults).settle(ended(failed(world)))
     assert stored(world).paused_at is not None
     assert any(entry.salt for entry in stored(world).journal)
 
@@ -108,7 +111,7 @@ def test_one_that_changes_all_the_time_is_told_of(
 ) -> None:
     monkeypatch.setattr("hourhand.services.schedules.failure_pauses.MAX_LOST_RACES", 0)
     with pytest.raises(Unavailable):
-        pauses(world).pause_schedule_of(failed(world))
+        pauses(world).settle(ended(failed(world)))
 
 
 # --- a backfill that runs although its schedule is paused ----------------------------------------
@@ -132,10 +135,10 @@ def backfill_of(world: World) -> Backfill:
 def test_it_is_paused_alone_where_its_schedule_is_paused(world: World) -> None:
     job = backfilled(world)
     before = stored(world)
-    pauses(world).pause_schedule_of(job)
+    pauses(world).settle(ended(job))
     assert backfill_of(world).paused_at == world.clock.now()
     once = backfill_of(world)
-    pauses(world).pause_schedule_of(job)
+    pauses(world).settle(ended(job))
     assert (backfill_of(world), stored(world)) == (once, before)
 
 
@@ -148,5 +151,5 @@ def test_a_backfill_that_changes_meanwhile_is_looked_at_again(world: World) -> N
         assert world.schedules.write_backfill(after, previous=found.sequence)
 
     faults = Faults().interrupt("schedules.write_backfill", step)
-    pauses(world, faults).pause_schedule_of(job)
+    pauses(world, faults).settle(ended(job))
     assert backfill_of(world).paused_at == world.clock.now()

@@ -46,16 +46,23 @@ class WalkBench(Bench):
         store = (faults or Faults()).wrap(self.schedules)
         recomputed: list[str] = []
 
-        def recompute(schedule_id: str) -> None:
-            self.recompute(schedule_id)
-            recomputed.append(schedule_id)
+        class Service:
+            def recompute(_, schedule_id: str, *, actor: str) -> None:  # noqa: N805
+                self.recompute(schedule_id)
+                recomputed.append(schedule_id)
 
+        class NoneDeclared:
+            def step(self, walk: Walk, *_: object) -> Walk:
+                return walk
+
+        service: Any = Service()
+        declared: Any = NoneDeclared()
         walk = ScheduleWalk(
             schedules=store,
             calendars=store,
             recurrences=self.recurrences,
-            recompute=recompute,
-            declare=lambda walk, _may_go_on, _now: walk,
+            service=service,
+            declared=declared,
             randomness=self.randomness,
             timings=self.timings,
             telemetry=self.telemetry,

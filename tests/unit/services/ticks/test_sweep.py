@@ -44,7 +44,7 @@ def _sweep(world: World, faults: Faults | None = None, pages: int = 1000) -> Swe
         dispatcher=scheduling.dispatcher,
         recovery=scheduling.recovery,
         parking=scheduling.parking,
-        new_rechecks=scheduling.new_rechecks,
+        rechecks=scheduling.rechecks,
         telemetry=world.telemetry,
         judgement=SweepContext(now, now + world.timings.look_ahead, world.timings),
         may_go_on=lambda: next(left, None) is not None,

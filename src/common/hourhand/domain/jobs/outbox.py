@@ -28,12 +28,13 @@ class OutboxTask(StrEnum):
     """Release the slots of a job that was parked: it ends without a message of its own, which
     would do it if the component that ended it died. And those of a DEAD job that paused its
     schedule: until then no other job of the schedule may start in its place."""
-    START_COMPENSATION = "start_compensation"
-    """Put the job that reverses the steps of a durable run. A second put is refused."""
     NOTIFY_PARENT = "notify_parent"
     """Record the end of a child for its run, and wake the run if that waits for it."""
     MARK_OBJECTS = "mark_objects"
     """Mark the job's objects in the bucket as finished; without the mark they never expire."""
+    START_COMPENSATION = "start_compensation"
+    """Put the job that reverses the steps of a durable run. A second put is refused. Last: what
+    comes of it decides how long the run is kept."""
 
 
 def outbox_tasks(
@@ -61,12 +62,12 @@ def _tasks(job: Job, status: JobStatus, result: Content | None) -> Iterator[Outb
         yield OutboxTask.CANCEL_CHILDREN
     if status is JobStatus.DEAD:
         yield OutboxTask.SEND_DEAD_LETTER
-    # One that was never claimed has no steps; which of them need a reversal, the journal says.
-    if job.is_durable_run and status is not JobStatus.SUCCEEDED:
-        yield OutboxTask.START_COMPENSATION
     if job.parent is not None:
         yield OutboxTask.NOTIFY_PARENT
     if waits_for_slot(job) or (status is JobStatus.DEAD and job.pauses_schedule):
         yield OutboxTask.RELEASE_SLOTS
     if job.payload.key is not None or (result is not None and result.key is not None):
         yield OutboxTask.MARK_OBJECTS
+    # One that was never claimed has no steps; which of them need a reversal, the journal says.
+    if job.is_durable_run and status is not JobStatus.SUCCEEDED:
+        yield OutboxTask.START_COMPENSATION

@@ -16,12 +16,14 @@ from hourhand.domain.durable.joins import (
     root_of,
     wakes_run,
 )
-from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.job import Content, Job, JobStatus
 from hourhand.domain.jobs.parents import ParentLink
 from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.side_items import SideItemUpdate
+from hourhand.ports.job_store import JobDetails
 from hourhand.ports.side_item_store import SideItemStore
 from hourhand.services.durable.completions import Completer
+from hourhand.services.jobs.aspects import DONE, Settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +37,25 @@ class ChildEnds:
     side_items: SideItemStore
     completer: Completer
 
-    def report(self, job: Job, result_text: str | None) -> None:
+    def settle(self, ended: JobDetails) -> Settled:
         """Record the end of a child, and wake its run if that has to look.
 
-        ``result_text``: the result as JSON, if it is known without a read. Does nothing if the run
-        is gone. Raises `Unavailable`.
+        Does nothing if the run is gone. Raises `Unavailable`.
         """
+        job = ended.job
         link = job.parent
         assert link is not None, "only a child has a run to be notified"
+        result = job.result or Content(size_bytes=4, text="null")
+        result_text = result.text or ended.texts.get(result.item or "")
         written = self.side_items.write_item(_report(job, link, result_text))
         if written.item is None:
-            return
+            return DONE
         record = join_of(written.item)
         root = self._report_to_root(link, record)
         # Also after a refused write: the component that recorded the end may have died before this.
         if wakes_run(record, root):
             self.completer.complete(link.run_id, WaitKind.CHILDREN, record.path)
+        return DONE
 
     def _report_to_root(self, link: ParentLink, record: JoinRecord) -> RootRecord | None:
         """Record what the root of the call counts; return the root, ``None`` if there is none."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from hourhand.domain.durable.calls import RunEnds
 from hourhand.domain.durable.joins import JoinedCall, JoinRecord, join_prefix, joined_calls
@@ -34,9 +34,10 @@ from hourhand.domain.jobs.submission import NewJob
 from hourhand.domain.jobs.transitions import prolong_child
 from hourhand.domain.times import to_ms
 from hourhand.ports.clock import Clock
-from hourhand.ports.job_store import Applied, JobStore
+from hourhand.ports.job_store import Applied, JobDetails, JobStore
 from hourhand.ports.side_item_store import SideItemStore
 from hourhand.services.durable.members import require_child_handler
+from hourhand.services.jobs.aspects import DONE, LEFT, Settled
 from hourhand.services.jobs.drafts import Drafts
 from hourhand.services.jobs.due import DueJobs
 from hourhand.services.jobs.new_job import build_job
@@ -54,12 +55,19 @@ ParseSubmission: TypeAlias = Callable[[Mapping[str, Any]], "NewJob"]
 """Reads a submission. Raises `InvalidInput`."""
 
 
+class FindsDeadlocks(Protocol):
+    """Finds children that could never start."""
+
+    def refusal(self, run: Job, child: Job) -> str | None:
+        """Return why an attached child of ``run`` could never start."""
+
+
 @dataclass(frozen=True, slots=True)
 class Children:
     """The child jobs of runs. Each is a job of its own: what is done here may be done twice.
 
-    ``refusal``: why a child of a run could never start. ``cancelled_together``: how many children
-    of a run that ended are cancelled at a time. The sweep continues with the others.
+    ``cancelled_together``: how many children of a run that ended are cancelled at a time. The sweep
+    continues with the others.
     """
 
     jobs: JobStore
@@ -70,7 +78,7 @@ class Children:
     drafts: Drafts
     clock: Clock
     parse: ParseSubmission
-    refusal: Callable[[Job, Job], str | None]
+    deadlocks: FindsDeadlocks
     cancelled_together: int
     quotas: QuotaGate
 
@@ -101,7 +109,7 @@ class Children:
         child = replace(
             build_job(request, draft), parent=replace(link, reads_results=spec.reads_results)
         )
-        refusal = None if link.is_abandoned else self.refusal(run, child)
+        refusal = None if link.is_abandoned else self.deadlocks.refusal(run, child)
         if refusal is not None:
             raise CannotStart(refusal)
         return child
@@ -147,12 +155,12 @@ class Children:
             with suppress(NotFound, WrongState):
                 self.operations.cancel(job.id, actor=RUN, reason=reason)
 
-    def cancel_all(self, run: Job) -> bool:
+    def settle(self, ended: JobDetails) -> Settled:
         """Cancel the live attached children of a run that ended: its outbox task.
 
-        Returns whether none is left that was not asked to stop. Raises `Unavailable`.
+        It is done once none is left that was not asked to stop. Raises `Unavailable`.
         """
-        left = self.cancelled_together
+        run, left = ended.job, self.cancelled_together
         reason = cancel_reason(PARENT_ENDED, run.round)
         for joined in calls_of(self.side_items, run):
             if joined.call.is_abandoned:
@@ -164,8 +172,8 @@ class Children:
                 self.cancel(asked[:left], reason)
                 left -= len(asked)
                 if left < 0:
-                    return False
-        return True
+                    return LEFT
+        return DONE
 
     def prolong(
         self,

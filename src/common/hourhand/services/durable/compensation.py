@@ -22,10 +22,11 @@ from hourhand.domain.jobs.run_times import records_end
 from hourhand.domain.jobs.transitions import mark_compensated
 from hourhand.domain.times import to_ms
 from hourhand.ports.durable_run import Effect, ReversedRun
-from hourhand.ports.job_store import Applied
+from hourhand.ports.job_store import Applied, JobDetails
 from hourhand.services.durable.invocation import Invocation
 from hourhand.services.durable.runs import DurableRuns, scope_of
 from hourhand.services.durable.values import Values
+from hourhand.services.jobs.aspects import DONE, Settled
 from hourhand.services.jobs.due import DueJobs, make_transition
 from hourhand.services.jobs.payload_store import PayloadStore
 
@@ -37,6 +38,13 @@ class Compensations:
     runs: DurableRuns
     due: DueJobs
     contents: PayloadStore
+
+    def settle(self, ended: JobDetails) -> Settled:
+        """Start the compensation of a run that ended, which is kept as long as its journal.
+
+        Raises `Unavailable`.
+        """
+        return Settled(keep_until=records_end(ended.job)) if self.start(ended.job) else DONE
 
     def start(self, job: Job, *, is_given_up: bool = False) -> bool:
         """Put the compensation of a run that ended, if one of its steps may have to be reversed.

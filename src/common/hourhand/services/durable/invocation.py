@@ -337,5 +337,4 @@ class Invocation(RunDecisions):
 
     def reverse(self, payload_text: str) -> ReversedRun | None:
         """Open the run that a compensation reverses; ``None``: there is nothing to reverse."""
-        assert self.ports.open_reversed is not None, "only workers reverse runs"
-        return self.ports.open_reversed(payload_text)
+        return self.ports.compensations.open(payload_text)

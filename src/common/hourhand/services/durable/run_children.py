@@ -36,7 +36,6 @@ from hourhand.domain.side_items import SideItem, Stored
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.services.durable.children import (
     READ_TOGETHER,
-    Children,
     failure_of,
     needs_cancel,
     open_children,
@@ -131,7 +130,7 @@ class RunChildren(RunWaits):
         self.journal.put(joined.as_record())
         if not records and self._total is not None:
             self._total += call.total
-        self._children.put(children)
+        self.ports.children.put(children)
         return joined
 
     def _build(
@@ -149,7 +148,7 @@ class RunChildren(RunWaits):
         )
         spec = spec_of(index)
         try:
-            return self._children.build(self.job, link, spec)
+            return self.ports.children.build(self.job, link, spec)
         except (InvalidInput, TooLarge) as refused:
             raise type(refused)(_naming_fields(refused), errors=refused.errors) from refused
 
@@ -181,14 +180,14 @@ class RunChildren(RunWaits):
         if group[-1].token == self.scope.token or self.journal.is_followed(joined):
             return joined
         places = open_children(self.job, joined, group)
-        found = self._children.read(list(places))
+        found = self.ports.children.read(list(places))
         missing = [
             self._build(joined.key, joined.call, record.first_index + position, spec_of)
             for job_id, (record, position) in places.items()
             if job_id not in found
         ]
         if missing:
-            self._children.put(missing)
+            self.ports.children.put(missing)
         return joined
 
     def _require_rounds(self, record: JoinRecord) -> JoinRecord:
@@ -214,7 +213,7 @@ class RunChildren(RunWaits):
 
     def _cancelled_before(self, record: JoinRecord, failed: Mapping[int, int]) -> dict[int, int]:
         ids = {self._id_of(record.key, record.first_index + n): n for n in failed}
-        found = self._children.read(list(ids))
+        found = self.ports.children.read(list(ids))
         return {
             ids[job_id]: failed[ids[job_id]]
             for job_id, job in found.items()
@@ -229,9 +228,9 @@ class RunChildren(RunWaits):
             for position, code in record.ends.items()
             if code < 0
         }
-        for job_id, job in self._children.read(list(required)).items():
+        for job_id, job in self.ports.children.read(list(required)).items():
             if job.status.is_final and job.round < required[job_id]:
-                self._children.redrive(job)
+                self.ports.children.redrive(job)
 
     # --- ends ---
 
@@ -242,8 +241,8 @@ class RunChildren(RunWaits):
         if only is not None and joined.call.total == 1:
             return [only]
         wanted = [self._id_of(joined.key, n) for n in indexes if joined.end_of(n) == 0]
-        found = self._children.read(wanted)
-        texts = {job_id: self._children.result_text(job) for job_id, job in found.items()}
+        found = self.ports.children.read(wanted)
+        texts = {job_id: self.ports.children.result_text(job) for job_id, job in found.items()}
         if len(texts) < len(wanted):
             raise RunEnds("JournalExpired", f"A result of the children of {path} is gone.")
         return [texts.get(self._id_of(joined.key, n)) for n in indexes]
@@ -251,7 +250,7 @@ class RunChildren(RunWaits):
     def child_failure(self, path: str, index: int) -> Failure:
         """Return why a child ended badly."""
         job_id = self._id_of(self._require_joined(path).key, index)
-        return Failure(failure_of(self._children.read([job_id]).get(job_id)))
+        return Failure(failure_of(self.ports.children.read([job_id]).get(job_id)))
 
     def child_ids(self, path: str) -> list[str]:
         """Return the ids of all children of a call, in their order."""
@@ -340,9 +339,9 @@ class RunChildren(RunWaits):
         job_ids = list(open_children(self.job, joined, joined.records))
         reason = cancel_reason(NOT_NEEDED, self.scope.round)
         for start in range(0, len(job_ids), READ_TOGETHER):
-            found = self._children.read(job_ids[start : start + READ_TOGETHER])
+            found = self.ports.children.read(job_ids[start : start + READ_TOGETHER])
             asked = [job for job in found.values() if needs_cancel(job)]
-            self._children.cancel(asked, reason)
+            self.ports.children.cancel(asked, reason)
 
     def _require_joined(self, path: str) -> JoinedCall:
         record = self.journal.stored(RecordKind.CHILD, path)
@@ -352,11 +351,6 @@ class RunChildren(RunWaits):
 
     def _id_of(self, key: str, index: int) -> str:
         return child_id(self.run_id, self.segment, key, index)
-
-    @property
-    def _children(self) -> Children:
-        assert self.ports.children is not None, "only workers submit children"
-        return self.ports.children()
 
 
 def _naming_fields(refused: InvalidInput | TooLarge) -> str:

@@ -129,8 +129,7 @@ class DurableRuns:
                 if one is not None and one.place is not None and one.place.startswith("journal/"):
                     self.ports.objects.mark_finished(one.place, keep_until)
             if record.joined is not None:
-                assert self.ports.children is not None, "only workers open runs"
-                self.ports.children().prolong(job, record.joined, keep_until, keep_lease)
+                self.ports.children.prolong(job, record.joined, keep_until, keep_lease)
         if not isinstance(self.ports.jobs.transition(keep_journal(job)), Applied):
             raise RunLost
 

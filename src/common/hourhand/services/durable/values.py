@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from hourhand.domain.durable.records import IN_ITEM, INLINE_BYTES, VALUE_BYTES, Record, value_key
 from hourhand.domain.durable.writes import Scope, put_value
@@ -24,13 +24,21 @@ if TYPE_CHECKING:
     from hourhand.services.durable.children import Children
 
 
+class OpensReversed(Protocol):
+    """Opens the runs that compensations reverse."""
+
+    def open(self, payload_text: str) -> ReversedRun | None:
+        """Mark a run as compensated and open its journal; ``None``: it was redriven.
+
+        Raises `Unavailable`, and `RunEnds` if the run is gone.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class RunPorts:
     """The ports that durable runs work with. Those of a worker retry their calls.
 
-    ``open_reversed``: opens the run that a compensation is of, in a worker. ``children``: what
-    submits the children of runs, in a worker. ``api_url``: where callbacks are completed, if that
-    is known.
+    ``api_url``: where callbacks are completed, if that is known.
     """
 
     jobs: JobStore
@@ -39,8 +47,8 @@ class RunPorts:
     clock: Clock
     randomness: Randomness
     telemetry: Telemetry
-    open_reversed: Callable[[str], ReversedRun | None] | None = None
-    children: Callable[[], Children] | None = None
+    compensations: OpensReversed
+    children: Children
     api_url: str = ""
 
 

@@ -6,9 +6,9 @@ follows names the generation that was judged. The rule of limits decides next ab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from hourhand.domain.groups.admission import (
     Verdict,
@@ -18,15 +18,18 @@ from hourhand.domain.groups.admission import (
     must_ask_pages,
     nominal_of,
 )
-from hourhand.domain.groups.overlap import Overlap
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.limits.slots import waits_in_any_case
 from hourhand.domain.schedules.schedule import JournalEntry, SkipReason, incarnation_key
 from hourhand.ports import Found
 from hourhand.ports.schedule_store import ScheduleStore
+from hourhand.services.jobs.aspects import Candidate, Deferred
 from hourhand.services.jobs.attempt import AttemptTools
-from hourhand.services.jobs.execution import Candidate, Deferred, tell_cancelled
+from hourhand.services.jobs.execution import tell_cancelled
 from hourhand.services.jobs.recovery import RecoveryService
+
+if TYPE_CHECKING:
+    from hourhand.services.limits.slot_tables import SlotTables
 
 ASK_AGAIN = timedelta(seconds=5)
 """After how long a job is judged again whose schedule is just being changed."""
@@ -42,8 +45,7 @@ PAGES_ASKED = 10
 class OccurrenceRule:
     """Implements the `StartRule` of schedules: whether the job is still wanted.
 
-    ``worker`` is the actor of what it writes. ``holders`` returns the jobs that hold the slots of a
-    group, or held them last.
+    ``worker`` is the actor of what it writes.
 
     ``recovery`` retries its calls, unlike that of ``tools``: a job that is not wanted is cancelled
     before its message is done with.
@@ -51,7 +53,7 @@ class OccurrenceRule:
 
     tools: AttemptTools
     schedules: ScheduleStore
-    holders: Callable[[Overlap], Sequence[str]]
+    tables: SlotTables
     recovery: RecoveryService
     worker: str
 
@@ -74,7 +76,7 @@ class OccurrenceRule:
         """Return jobs after whose failure this one must not run, as far as they are known."""
         if not job.pauses_schedule:
             return Found()
-        job_ids = list(self.holders(job.overlap)) if job.overlap is not None else []
+        job_ids = list(self.tables.holders_in_group(job.overlap)) if job.overlap is not None else []
         job_ids += self._previous(job)
         return self.tools.jobs.get_many(list(dict.fromkeys(job_ids))) if job_ids else Found()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from hourhand.domain.durable.calls import REPLAY_MISMATCH, RunEnds, RunLost
 from hourhand.domain.errors import Unavailable, WrittenByNewer
@@ -32,6 +32,7 @@ from hourhand.ports.job_store import Applied, JobStore, Refused, WriteResult
 from hourhand.ports.queues import Delivery, Queues
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.aspects import LimitsOfJobs
 from hourhand.services.jobs.due import DueJobs
 from hourhand.services.jobs.keyed_execution import IdempotencyGuard
 from hourhand.services.jobs.new_job import DerivedIds
@@ -52,18 +53,13 @@ handed back for its sake, may still run. The runtime ends the process in 8 s by 
 can hold up; two clocks may differ by less than the rest (ADR 22)."""
 
 
-TakeJobStart: TypeAlias = Callable[[Job, str, float, timedelta, Reserved], TakenStart]
-"""Takes a start for the handler of a job; see `TakeStart`. It uses and adds reservations."""
-
-
 @dataclass(frozen=True, slots=True)
 class AttemptTools:
     """The ports and services that every attempt works with.
 
     The ports that an attempt depends on retry their calls (`hourhand.services.retrying_ports`).
     ``heartbeats`` are written without retries, because the next one follows anyway. So is what
-    ``recovery`` does after an end, because a tick does it otherwise. ``runs``: opens the journals
-    of durable runs; imported once there is one.
+    ``recovery`` does after an end, because a tick does it otherwise.
     """
 
     jobs: JobStore
@@ -79,8 +75,8 @@ class AttemptTools:
     telemetry: Telemetry
     ids: DerivedIds
     deployment: Deployment
-    take_job_start: TakeJobStart
-    runs: Callable[[], OpensRuns] | None = None
+    limits: LimitsOfJobs
+    runs: OpensRuns
 
 
 @dataclass(slots=True)
@@ -160,7 +156,7 @@ class RunningAttempt:
     ) -> TakenStart:
         """Take a start of a rate limit; see the port `Pulse`."""
         own = self._reserved if reserved is None else reserved
-        return self.tools.take_job_start(self.job, name, cost, longest, own)
+        return self.tools.limits.take(self.job, name, cost, longest, own)
 
     def keep_cursor(self, text: str) -> None:
         """Note where the next attempt continues; see the port `Pulse`."""
@@ -225,9 +221,8 @@ class RunningAttempt:
 
     def open_run(self) -> OpenedRun | Finished:
         """Open the journal of a durable run; see the port `Pulse`."""
-        assert self.tools.runs is not None, "this worker has no journals"
         try:
-            self.opened = opened = self.tools.runs().open(self.job, self._keep_lease)
+            self.opened = opened = self.tools.runs.open(self.job, self._keep_lease)
         except WrittenByNewer as newer:
             log_newer(self.tools.telemetry, newer)
             return Finished(outcome=Outcome.SNOOZED, retry_after=LEFT_TO_NEWER)

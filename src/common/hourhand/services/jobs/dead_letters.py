@@ -10,6 +10,10 @@ from hourhand.domain.jobs.history import attempts_of, last_error, shorten
 from hourhand.domain.jobs.job import Attempt, Content, ErrorInfo, Job
 from hourhand.domain.times import rfc3339
 from hourhand.ports.job_store import JobDetails
+from hourhand.ports.queues import Queues
+from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.aspects import DONE, Settled
+from hourhand.services.jobs.payload_store import PayloadStore
 
 MAX_BODY_BYTES = 200_000
 """SQS takes 256 KB with attributes; the rest is room for them and for a forwarder's own."""
@@ -33,6 +37,44 @@ _LEAST_ROOM = _Room(100, 0)
 
 MAX_ATTEMPTS_TOLD = 100
 """A whole round. Of a job that was redriven many times, the newest say most."""
+
+
+BECAME_DEAD = "A job became DEAD. It runs again only if it is redriven."
+"""Logged once for each dead letter, so seldom twice. Alarms of handlers and tags count it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetters:
+    """Sends the dead letters of DEAD jobs: an outbox task."""
+
+    contents: PayloadStore
+    queues: Queues
+    telemetry: Telemetry
+
+    def settle(self, ended: JobDetails) -> Settled:
+        """Send the dead letter of a job. Raises `Unavailable`."""
+        job = ended.job
+        self.queues.send_dead_letter(
+            dead_letter_body(ended, self._payload_to_tell(ended)), tenant=job.tenant
+        )
+        self.telemetry.count("dead_letters")
+        error = last_error(attempts_of(job.history, ended.failures))
+        self.telemetry.warning(
+            BECAME_DEAD,
+            job_id=job.id,
+            handler=job.handler,
+            tags=dict(job.tags),
+            error_type=None if error is None else error.type,
+        )
+        return DONE
+
+    def _payload_to_tell(self, ended: JobDetails) -> str | None:
+        payload = ended.job.payload
+        if not can_hold(payload):
+            return None
+        if payload.item is not None:
+            return ended.texts.get(payload.item)
+        return self.contents.read(ended.job.id, payload)
 
 
 def can_hold(payload: Content) -> bool:

@@ -9,8 +9,8 @@ from functools import partial
 from hourhand.domain.jobs.transitions import change
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import Applied
+from hourhand.services.jobs.aspects import Candidate, Deferred
 from hourhand.services.jobs.due import DueJobs
-from hourhand.services.jobs.execution import Candidate, Deferred
 from hourhand.services.jobs.unique_jobs import UniqueRecords
 
 ASK_AGAIN = timedelta(seconds=5)

@@ -35,6 +35,7 @@ from hourhand.ports.control_store import ControlStore
 from hourhand.ports.job_store import Applied, JobStore, Refused, WriteResult
 from hourhand.ports.queues import Outgoing, Queues
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.aspects import BeforeDue, LimitsOfJobs
 from hourhand.services.jobs.known_pauses import KnownPauses
 from hourhand.services.jobs.puts import (
     MOVE_SECONDS,
@@ -80,8 +81,8 @@ class TransitionInPlace(Protocol):
 class DueJobs:
     """Changes when jobs are due, and sends the messages of those that are due soon.
 
-    ``after_move`` is called with the job before and after each move; it raises nothing. It releases
-    the slots of a generation that ended.
+    ``before_due``: what comes before each write. ``limits`` release the slots of a generation that
+    ended.
 
     It reads the shard map again every `Timings.control_cache`. All methods raise `Unavailable`
     where AWS does not answer, and where the writer stalls again and again: then the job may be
@@ -96,7 +97,8 @@ class DueJobs:
     telemetry: Telemetry
     pauses: KnownPauses
     waiters: WaiterRecords
-    after_move: Callable[[Job, Job], None] | None = None
+    limits: LimitsOfJobs
+    before_due: Sequence[BeforeDue] = ()
     _shard_map: ShardMap | None = field(default=None, init=False)
     _map_read_at: float = field(default=0.0, init=False)
 
@@ -134,7 +136,7 @@ class DueJobs:
         entry = self._next_entry(job, run_at, now)
         sends_now = self._sends_now(job.handler, entry.due_at, now)
         ready = partial(build, now=now, actor=actor, entry=entry, sends_now=sends_now)
-        result = make_transition(self.jobs, job, ready)
+        result = make_transition(self.jobs, job, self._prepared(ready))
         result = self._after_write(result, clock_read_at, actor, announces=announces)
         if follows_up:
             self._follow_up(job, result)
@@ -164,6 +166,7 @@ class DueJobs:
         """
         clock_read_at, now = self._read_clocks()
         filed = self._filed(job, now)
+        self._prepare([filed])
         result = self._after_put(filed, self.jobs.put(filed), clock_read_at, actor)
         if announces and isinstance(result, Applied):
             self.announce([result.job], actor)
@@ -220,7 +223,13 @@ class DueJobs:
                 sent.append(put)
             else:
                 put.result = filed
-        results = self.jobs.put_many([put.filed for put in sent])
+        filed_jobs = [put.filed for put in sent]
+        prepared = or_error(partial(self._prepare, filed_jobs))
+        if isinstance(prepared, HourhandError):
+            for put in sent:
+                put.result = prepared
+            return []
+        results = self.jobs.put_many(filed_jobs)
         answered_at = self.clock.monotonic()
         again: list[Put] = []
         for put, result in zip(sent, results, strict=True):
@@ -306,6 +315,21 @@ class DueJobs:
         is_soon = due_at <= now + self.timings.look_ahead
         return is_soon and not self.pauses.is_paused(handler, max(now, due_at))
 
+    def _prepare(self, jobs: Sequence[Job]) -> None:
+        for aspect in self.before_due:
+            aspect.prepare(jobs)
+
+    def _prepared(self, build: Callable[[Job], Transition]) -> Callable[[Job], Transition]:
+        """Return what builds a move, and does first what comes before its write."""
+
+        def prepared(job: Job) -> Transition:
+            move = build(job)
+            if self.before_due:
+                self._prepare([move.apply(job)])
+            return move
+
+        return prepared
+
     def _follow_up(self, job: Job, result: WriteResult) -> None:
         """Do what follows a move: nothing of that may make the move's own steps late.
 
@@ -315,8 +339,7 @@ class DueJobs:
             return
         if job.waits_for is not None and result.job.waits_for is None:
             self.waiters.forget(job)
-        if self.after_move is not None:
-            self.after_move(job, result.job)
+        self.limits.after_move(job, result.job)
 
     def _entry(self, job_id: str, run_at: datetime, now: datetime) -> Entry:
         return file_entry(job_id, run_at, now, self._map())

@@ -10,20 +10,27 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Protocol
 
 from hourhand.domain.durable.calls import RunEnds
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.history import attempts_of, last_error
-from hourhand.domain.jobs.job import ErrorInfo, Job, JobMessage, JobStatus, OnLost, Outcome
+from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus, OnLost, Outcome
 from hourhand.domain.jobs.transitions import Transition, claim, take_over
 from hourhand.domain.limits.shards import pack_shards
 from hourhand.domain.ticks.timings import SQS_MAX_VISIBILITY
 from hourhand.domain.times import ceil_seconds, floor_seconds, rfc3339
+from hourhand.ports.handler_directory import HandlerDirectory, run_timeout
 from hourhand.ports.handler_runner import Finished, HandlerRunner
-from hourhand.ports.job_store import Applied, JobStore, Refused
+from hourhand.ports.job_store import Applied, Refused
 from hourhand.ports.queues import Delivery
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.aspects import (
+    Candidate,
+    Deferred,
+    LimitsOfJobs,
+    ReadsResults,
+    StartRule,
+)
 from hourhand.services.jobs.attempt import AttemptTools, RunningAttempt
 from hourhand.services.jobs.due import make_transition
 from hourhand.services.jobs.keyed_execution import KeyCheck, KeyState
@@ -79,80 +86,20 @@ class _Found:
     last_error: ErrorInfo | None
 
 
-@dataclass(frozen=True, slots=True)
-class Deferred:
-    """The job does not start now: its message is kept and hidden for a time, or done with."""
-
-    keep_for: timedelta | None = None
-
-
-@dataclass(slots=True)
-class Candidate:
-    """The job of a message before its claim. It is read when the first rule needs it."""
-
-    delivery: Delivery
-    jobs: JobStore
-    slot_shards: dict[int, int] = field(default_factory=dict, init=False)
-    """The shard of each slot that the job holds, by the limit's position; noted by a rule."""
-    error: ErrorInfo | None = field(default=None, init=False)
-    """Why the job ends DEAD once it is claimed, instead of being run; noted by a rule."""
-    _read: tuple[Job | None] | None = field(default=None, init=False)
-
-    @property
-    def message(self) -> JobMessage:
-        """What announced the job."""
-        return self.delivery.message
-
-    def job(self) -> Job | None:
-        """Return the job, if it waits for the very start that the message announces.
-
-        ``None``: the claim is refused, and says what becomes of the message. May raise
-        `Unavailable`.
-        """
-        if self._read is None:
-            job = self.jobs.get(self.message.job_id)
-            is_announced = (
-                job is not None
-                and job.status.is_waiting
-                and job.generation == self.message.generation
-            )
-            self._read = (job if is_announced else None,)
-        return self._read[0]
-
-    def changed(self) -> None:
-        """Let the next rule read the job again."""
-        self._read = None
-
-
-class StartRule(Protocol):
-    """Decides before the claim whether the job of a message may start."""
-
-    def admit(self, candidate: Candidate) -> Deferred | None:
-        """Judge the job of a message; ``None``: it may be claimed. May raise `Unavailable`."""
-
-
 @dataclass(slots=True)
 class ExecutionService:
     """A worker. ``worker`` names this process in leases and histories.
 
-    ``admission_check``: the rules that must all admit a job, in their order. ``release``: gives the
-    slots back that the generation of a message had, for a worker that died may have left them.
-    ``release_other``: gives a slot back that a running job was granted besides the one that it has.
-    ``hold_rates``: keeps the rate limits of a job from starting others before a time.
-    ``run_timeout``: how long a run of a durable handler may take; ``None`` for any other handler.
-    ``has_rate``: whether a rate limit counts each start of a job. ``read_results``: replaces what
-    stands in a payload for results of other jobs of the same graph; it raises `RunEnds`.
+    ``admission_check``: the rules that must all admit a job, in their order. ``releases``: the
+    limits of jobs, asked without retries: a message whose slots stay held comes again.
     """
 
     tools: AttemptTools
     worker: str
     admission_check: tuple[StartRule, ...]
-    release_other: Callable[[Job, int], None]
-    release: Callable[[Job, Job], None] | None = None
-    hold_rates: Callable[[Job, datetime], None] | None = None
-    run_timeout: Callable[[str], timedelta | None] | None = None
-    has_rate: Callable[[Job], bool] | None = None
-    read_results: Callable[[Job, str], str] | None = None
+    releases: LimitsOfJobs
+    handlers: HandlerDirectory
+    results: ReadsResults
     _running: dict[str, RunningAttempt] = field(default_factory=dict, init=False)
 
     def handle(
@@ -268,7 +215,7 @@ class ExecutionService:
 
     def _deadline(self, handler: str, now: datetime) -> datetime | None:
         """Return when a run that begins now must end; ``None`` for a job that is no run."""
-        timeout = self.run_timeout(handler) if self.run_timeout is not None else None
+        timeout = run_timeout(self.handlers, handler)
         return None if timeout is None else now + timeout
 
     def _take_over(self, claim_id: str, now: datetime) -> Callable[[Job], Transition]:
@@ -294,8 +241,8 @@ class ExecutionService:
             # this is its message, which comes long before the sweep reads an older bucket again.
             tools.recovery.finish_job(job)
         if job is None or job.status.is_final or job.generation > message.generation:
-            if job is not None and self.release is not None:
-                self.release(replace(job, generation=message.generation), job)
+            if job is not None:
+                self.releases.release(replace(job, generation=message.generation), job)
             tools.telemetry.count("duplicates_dropped")
             return Disposition.DONE
         if job.status is JobStatus.RUNNING:
@@ -320,7 +267,7 @@ class ExecutionService:
         if lease_until >= now - margin:
             # This message is the crash recovery of the attempt under way: it must stay.
             self.tools.telemetry.count("duplicates_hidden")
-            self.release_other(job, delivery.message.slot_shard)
+            self.releases.release_other(job, delivery.message.slot_shard)
             return self._keep_for(delivery, lease_until + margin - now)
         # A take-over passes no gate: the lost attempt of a job with a rate ends, and the next one
         # asks for its start.
@@ -329,7 +276,7 @@ class ExecutionService:
             and job.attempt < job.retry.max_attempts
             and job.cancel_requested_at is None
             and (job.expires_at is None or job.expires_at > now)
-            and not (self.has_rate is not None and self.has_rate(job))
+            and not self.tools.limits.has_rate(job)
         )
         if may_be_taken_over:
             return job
@@ -406,9 +353,9 @@ class ExecutionService:
         payload_text = self.tools.contents.read(job.id, job.payload)
         if payload_text is None:
             return _payload_is_gone(job)
-        if job.parent is not None and job.parent.reads_results and self.read_results is not None:
+        if job.parent is not None and job.parent.reads_results:
             try:
-                payload_text = self.read_results(job, payload_text)
+                payload_text = self.results.resolve(job, payload_text)
             except RunEnds as ends:
                 return Finished(outcome=Outcome.FAILED, error=ends.error)
         # Read before the key is taken: an attempt that ends here blocks no other.
@@ -426,10 +373,10 @@ class ExecutionService:
         self.tools.telemetry.count("not_begun_for_time")
 
     def _commit(self, attempt: RunningAttempt, finished: Finished, payload_text: str) -> bool:
-        if finished.is_rate_limited and self.hold_rates is not None:
+        if finished.is_rate_limited:
             # Before the commit, which frees the job's slots: others must not run into the limit.
             wait = finished.retry_after or timedelta(0)
-            self.hold_rates(attempt.job, self.tools.clock.now() + wait)
+            self.tools.limits.hold_rates(attempt.job, self.tools.clock.now() + wait)
         committed = self._told_if_lost(attempt, attempt.finish(finished, payload_text))
         started_at = attempt.job.started_at
         if committed and started_at is not None:

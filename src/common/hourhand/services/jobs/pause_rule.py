@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.outbox import waits_for_slot
-from hourhand.services.jobs.execution import Candidate, Deferred
+from hourhand.services.jobs.aspects import Candidate, Deferred, LimitsOfJobs
 from hourhand.services.jobs.known_pauses import KnownPauses
 from hourhand.services.jobs.parking import Parking
 
@@ -29,7 +27,7 @@ class PauseRule:
     pauses: KnownPauses
     parking: Parking
     worker: str
-    may_block_others: Callable[[Job], bool]
+    limits: LimitsOfJobs
 
     def admit(self, candidate: Candidate) -> Deferred | None:
         """Park the job of a paused handler. Raises `Unavailable`."""
@@ -43,7 +41,7 @@ class PauseRule:
             # The claim is refused, and says what becomes of the message.
             return None
         is_redelivered = not job.is_parked and candidate.delivery.receive_count > 1
-        if (waits_for_slot(job) or is_redelivered) and self.may_block_others(job):
+        if (waits_for_slot(job) or is_redelivered) and self.limits.may_block_others(job):
             # It is sent again once the pause is over.
             has_left = self.parking.leave_queue(job, self.worker)
             return Deferred(None if has_left else ASK_AGAIN)

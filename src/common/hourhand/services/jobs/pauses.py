@@ -13,6 +13,7 @@ from hourhand.domain.jobs.quotas import Quota
 from hourhand.domain.schedules.schedule import EVENT_NOTE_BYTES, ScheduleEvent, ScheduleEventKind
 from hourhand.ports.clock import Clock
 from hourhand.ports.control_store import ControlStore
+from hourhand.ports.publisher import Event, EventName, Publisher
 from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.known_pauses import KnownPauses
@@ -30,6 +31,7 @@ class HandlerPauseService:
     known: KnownPauses
     parking: Parking
     events: ScheduleStore
+    publisher: Publisher
     clock: Clock
     telemetry: Telemetry
 
@@ -49,6 +51,7 @@ class HandlerPauseService:
             raise InvalidInput("The end is over.", errors=(FieldError("until", message),))
         after, _ = self.change(lambda known: known.paused(handler, now, until=until, note=note))
         self._record(ScheduleEventKind.PAUSED, handler, after, now, note, actor)
+        self.publisher.publish(Event(EventName.HANDLER_PAUSED, handler, now))
         self.telemetry.info("A handler was paused.", handler=handler, until=until, note=note)
 
     def resume(self, handler: str, *, note: str | None, actor: str) -> None:

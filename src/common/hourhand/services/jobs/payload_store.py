@@ -9,9 +9,12 @@ from hourhand.domain.errors import FieldError, TooLarge
 from hourhand.domain.ids import content_hash
 from hourhand.domain.jobs.actions import needs_payload_renewal
 from hourhand.domain.jobs.job import MAX_CONTENT_BYTES, Content, Job
+from hourhand.domain.jobs.transitions import keep_after_end
 from hourhand.domain.ticks.timings import Timings
-from hourhand.ports.job_store import JobStore
+from hourhand.ports.clock import Clock
+from hourhand.ports.job_store import JobDetails, JobStore
 from hourhand.ports.object_store import ObjectStore
+from hourhand.services.jobs.aspects import DONE, Settled
 
 INLINE_PAYLOAD_BYTES = 256
 INLINE_RESULT_BYTES = 128
@@ -112,6 +115,21 @@ class PayloadStore:
         key = f"{field}/{job_id}/{name}"
         self.objects.put(key, text)
         return Content(size_bytes=size, key=key)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectEnds:
+    """Lets the objects of jobs that ended expire: an outbox task."""
+
+    contents: PayloadStore
+    clock: Clock
+
+    def settle(self, ended: JobDetails) -> Settled:
+        """Mark the objects of a job as finished. Raises `Unavailable`."""
+        job = ended.job
+        keep_until = job.keep_until or self.clock.now() + keep_after_end(job)
+        self.contents.mark_finished(job, keep_until)
+        return DONE
 
 
 def fits_inline(payload_text: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from hourhand.domain.errors import (
     FieldError,
@@ -100,19 +100,26 @@ class UniqueKey:
     replaces: Callable[[Job, datetime], JobChange]
 
 
+class ChangesJobs(Protocol):
+    """Changes jobs that have not begun; see `hourhand.services.jobs.operations`."""
+
+    def change(self, job_id: str, asked: JobChange, *, actor: str) -> Job:
+        """Change a job. Raises `WrongState`."""
+
+    def debounce(self, job_id: str, asked: JobChange, *, actor: str) -> Job:
+        """Let a debounced submission replace payload and time. Raises `WrongState`."""
+
+
 @dataclass(frozen=True, slots=True)
 class UniqueJobs:
-    """Creates at most one job of a key.
-
-    ``change`` makes a change of a job that has not begun, and raises `WrongState`.
-    """
+    """Creates at most one job of a key."""
 
     records: UniqueRecords
     contents: PayloadStore
     due: DueJobs
     clock: Clock
     timings: Timings
-    change: Callable[[Job, JobChange, str], Job]
+    operations: ChangesJobs
 
     def submit(self, request: NewJob, key: UniqueKey, build: Build, actor: str) -> tuple[Job, bool]:
         """Return the job of a key, and whether this submission created it.
@@ -188,7 +195,9 @@ class UniqueJobs:
         if key.unique.on_conflict is OnConflict.RETURN:
             return standing
         try:
-            return self.change(standing, key.replaces(standing, self.clock.now()), actor)
+            is_debounced = standing.debounces is not None
+            make = self.operations.debounce if is_debounced else self.operations.change
+            return make(standing.id, key.replaces(standing, self.clock.now()), actor=actor)
         except (WrongState, NotFound):
             return None
 

@@ -29,9 +29,25 @@ MAX_CHILDREN_READ = 1_000
 _SENT_AGAIN = frozenset({EventKind.DISPATCHED_AGAIN, EventKind.AGED})
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Deadlocks:
-    """Finds deadlocks, from jobs and slots as they are first read: an instance is for one sweep.
+    """Finds deadlocks."""
+
+    limits: JobLimits
+    tables: SlotTables
+
+    def search(self) -> DeadlockSearch:
+        """Return a search, which reads each job and each slot once."""
+        return DeadlockSearch(self.limits, self.tables)
+
+    def refusal(self, run: Job, child: Job) -> str | None:
+        """Return why an attached child of ``run`` could never start."""
+        return self.search().refusal(run, child)
+
+
+@dataclass(slots=True)
+class DeadlockSearch:
+    """Finds deadlocks, from jobs and slots as they are first read.
 
     A job is *stuck* that is parked for a limit whose slots are all with its ancestors, and so is a
     run that waits for children alone, without a time, all of which are stuck.

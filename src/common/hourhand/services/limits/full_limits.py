@@ -16,7 +16,8 @@ from hourhand.domain.limits.slots import is_dead_holder, waits_in_any_case
 from hourhand.domain.limits.waiters import Waiter, rank_in_group
 from hourhand.domain.schedules.schedule import SkipReason
 from hourhand.ports.job_store import Applied
-from hourhand.services.jobs.execution import Deferred, tell_cancelled
+from hourhand.services.jobs.aspects import Deferred
+from hourhand.services.jobs.execution import tell_cancelled
 from hourhand.services.jobs.recovery import RecoveryService
 from hourhand.services.limits.slot_tables import Slots, SlotTables
 from hourhand.services.limits.wait_queues import is_parked_for

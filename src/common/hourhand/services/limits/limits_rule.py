@@ -15,8 +15,8 @@ from hourhand.domain.limits.slots import Replace, Step, first_step, waits_in_any
 from hourhand.domain.limits.waiters import LAST_RANK, rank_in_group, rank_of
 from hourhand.ports.job_store import Applied, JobStore
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.aspects import Candidate, Deferred
 from hourhand.services.jobs.due import make_transition
-from hourhand.services.jobs.execution import Candidate, Deferred
 from hourhand.services.limits.full_limits import Entry, FullLimits
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.slot_tables import Slots, SlotsView, SlotTables

@@ -49,7 +49,7 @@ from hourhand.services.limits.slot_tables import Slots, SlotTables
 from hourhand.services.limits.wait_queues import WaitQueues
 
 if TYPE_CHECKING:
-    from hourhand.services.limits.deadlocks import Deadlocks
+    from hourhand.services.limits.deadlocks import Deadlocks, DeadlockSearch
 
 LIMITS_A_PAGE = 50
 """Each limit of a page costs up to 20 reads of a unit or less."""
@@ -138,7 +138,7 @@ class LimitService:
     overrides: KnownOverrides
     tables: SlotTables
     queues: WaitQueues
-    deadlocks: Callable[[], Deadlocks]
+    deadlocks: Deadlocks
     retimes: Retimes
     events: ScheduleStore
     telemetry: Telemetry
@@ -348,7 +348,7 @@ class LimitService:
         if not tables:
             limit = self._limit(declared, digests[0])
             return replace(report, key=key, max=overrides.max_of(limit, declared.number))
-        counted = self._counted(report, tables, self.deadlocks())
+        counted = self._counted(report, tables, self.deadlocks.search())
         return replace(counted, key=key, max=tables[0].max)
 
     def _digests(self, declared: DeclaredLimit, key: str | None) -> tuple[bytes, ...] | None:
@@ -362,7 +362,7 @@ class LimitService:
         return digests_of_key(declared.id, key)
 
     def _counted(
-        self, report: LimitReport, tables: Sequence[Slots], finds: Deadlocks | None = None
+        self, report: LimitReport, tables: Sequence[Slots], finds: DeadlockSearch | None = None
     ) -> LimitReport:
         waiters = self._first_waiters(tables, finds)
         holders = tuple(one for slots in tables for one in self._holders(slots))
@@ -400,7 +400,7 @@ class LimitService:
         ]
 
     def _first_waiters(
-        self, tables: Sequence[Slots], finds: Deadlocks | None
+        self, tables: Sequence[Slots], finds: DeadlockSearch | None
     ) -> tuple[JobOfLimit, ...]:
         waiters = [
             (waiter, slots)

@@ -19,8 +19,8 @@ from hourhand.domain.limits.rate_writes import Pass
 from hourhand.domain.limits.rates import LONGEST_HOLD, PAID_FOR
 from hourhand.ports.job_store import Applied
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.aspects import Candidate, Deferred
 from hourhand.services.jobs.due import DueJobs
-from hourhand.services.jobs.execution import Candidate, Deferred
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.rate_limiters import (
     Crowded,

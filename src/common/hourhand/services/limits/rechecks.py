@@ -18,10 +18,10 @@ from hourhand.services.limits.slot_tables import Slots
 from hourhand.services.limits.wait_queues import WaitQueues, is_parked_for, own_place
 
 if TYPE_CHECKING:
-    from hourhand.services.limits.deadlocks import Deadlocks
+    from hourhand.services.limits.deadlocks import Deadlocks, DeadlockSearch
 
 MAX_QUEUES = 1_000
-"""Limits, each with one key, whose wait queues every sweep rechecks. See `Rechecks`."""
+"""Limits, each with one key, whose wait queues every sweep rechecks. See `SweepRechecks`."""
 
 MAX_WAITERS_READ = 1_000
 """Waiters of one queue that a sweep reads, to find parked jobs that are not among them."""
@@ -40,8 +40,23 @@ class _Seen:
     all_read: Collection[int]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Rechecks:
+    """Rechecks wait queues."""
+
+    limits: JobLimits
+    queues: WaitQueues
+    deadlocks: Deadlocks
+    recovery: RecoveryService
+    telemetry: Telemetry
+
+    def of_sweep(self, turn: str) -> SweepRechecks:
+        """Return the rechecks of one sweep, which ``turn`` names."""
+        return SweepRechecks(self, self.deadlocks.search(), turn)
+
+
+@dataclass(slots=True)
+class SweepRechecks:
     """Rechecks the queues of the parked jobs that one sweep meets.
 
     It grants what a worker that died did not grant, and finds the parked jobs that stand in no
@@ -54,11 +69,8 @@ class Rechecks:
     read every 5 or 30 minutes, which would always be the turn of the same queues.
     """
 
-    limits: JobLimits
-    queues: WaitQueues
-    deadlocks: Deadlocks
-    recovery: RecoveryService
-    telemetry: Telemetry
+    of: Rechecks
+    deadlocks: DeadlockSearch
     turn: str
     left: int = field(default=0, init=False)
     """Jobs whose queue was left to another sweep."""
@@ -66,8 +78,8 @@ class Rechecks:
 
     def recheck(self, job: Job) -> OutOfQueue | None:
         """Recheck the queue in which ``job`` waits; ``None``: it stands there, or was left."""
-        limit = next((one for one in self.limits.of(job) if is_parked_for(one, job)), None)
-        slots = self.queues.tables.slots_of(limit) if limit is not None else None
+        limit = next((one for one in self.of.limits.of(job) if is_parked_for(one, job)), None)
+        slots = self.of.queues.tables.slots_of(limit) if limit is not None else None
         place = own_place(slots.limit, job) if slots is not None else None
         if limit is None or slots is None or place is None or place[0] >= slots.open_shards:
             # The definition of the limit is gone, or its shard since it was lowered.
@@ -76,15 +88,15 @@ class Rechecks:
         if seen is None:
             if not self._is_in_turn(limit.digest16):
                 self.left += 1
-                self.telemetry.count("rechecks_left")
+                self.of.telemetry.count("rechecks_left")
                 return None
             # Before the recheck, which itself sends what it grants, and what it finds granted.
             seen = self._seen[limit.digest16] = self._look(slots)
-            self.queues.recheck_all(slots)
+            self.of.queues.recheck_all(slots)
         found = _found(job, seen, place[0])
         error = self.deadlocks.error(job) if found is None else None
         if error is not None:
-            self.recovery.give_up(job, TICK, error)
+            self.of.recovery.give_up(job, TICK, error)
         return found
 
     def _is_in_turn(self, digest16: str) -> bool:
@@ -93,7 +105,7 @@ class Rechecks:
         return drawn % (1 << len(self._seen) // MAX_QUEUES) == 0
 
     def _look(self, slots: Slots) -> _Seen:
-        views = {o.shard: self.queues.tables.view(o, MAX_WAITERS_READ) for o in slots.shards}
+        views = {o.shard: self.of.queues.tables.view(o, MAX_WAITERS_READ) for o in slots.shards}
         waiters = [waiter for view in views.values() for waiter in view.waiters]
         return _Seen(
             {shard: view.record for shard, view in views.items()},

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import attrgetter
 
+from hourhand.domain.groups.overlap import Overlap
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.waiting import (
     WAITERS_KEPT,
@@ -18,7 +19,7 @@ from hourhand.domain.jobs.waiting import (
 )
 from hourhand.domain.limits.declarations import MAX_SEATS, Concurrency, Holds, OnFull, Order
 from hourhand.domain.limits.fair_shares import rank_given, share_key, share_write
-from hourhand.domain.limits.job_limits import JobLimit
+from hourhand.domain.limits.job_limits import JobLimit, overlap_limit
 from hourhand.domain.limits.shards import shard_count, share_of
 from hourhand.domain.limits.slot_writes import (
     Holder,
@@ -164,6 +165,20 @@ class SlotTables:
             return Slots(limit, declared, declared.max)
         most = self.overrides.max_of(limit, declared.max)
         return Slots(limit, declared, most, closed_shards=self.overrides.closed_shards(limit))
+
+    def holders_in_group(self, overlap: Overlap) -> list[str]:
+        """Return the ids of the jobs that hold the slots of a group, or held them last."""
+        slots = self._slots_of_group(overlap)
+        return [job_id for shard in slots.shards for job_id in self.view(shard, 0).record.holders]
+
+    def waiting_in_group(self, overlap: Overlap, most: int) -> int:
+        """Count the jobs of a group that wait for a slot, up to ``most``."""
+        return self.count_waiting(self._slots_of_group(overlap), most)
+
+    def _slots_of_group(self, overlap: Overlap) -> Slots:
+        slots = self.slots_of(overlap_limit(overlap))
+        assert slots is not None
+        return slots
 
     def view(self, slots: Slots, waiters: int = WAITERS_READ) -> SlotsView:
         """Read the slots record and the first waiters: they are one query."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,7 @@ class SlotWaits:
 
     limits: JobLimits
     tables: SlotTables
-    deadlocks: Callable[[], Deadlocks]
+    deadlocks: Deadlocks
 
     def in_list(self, job: Job) -> Waiting:
         """Return what a job in a listing waits for; reads nothing."""
@@ -55,7 +54,7 @@ class SlotWaits:
             since=job.enqueued_at,
             position=self._position(slots, job),
             max_running=slots.max,
-            blocked_by=self.deadlocks().blocker(job, slots),
+            blocked_by=self.deadlocks.search().blocker(job, slots),
         )
 
     def _position(self, slots: Slots, job: Job) -> int | None:

@@ -37,6 +37,7 @@ from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.deployment import Deployment
 from hourhand.ports.handler_directory import DeclaredSchedule, HandlerDirectory
 from hourhand.ports.randomness import Randomness
+from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.optional import log_newer, reason_of
 
@@ -70,16 +71,12 @@ class _Pass:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredSchedules:
-    """Applies the declarations of the deployment that runs here, if it is the live one.
-
-    ``service`` is asked for what puts schedules once there is something to put. ``write`` stores
-    the record of the walks after another; ``None``: it changed meanwhile.
-    """
+    """Applies the declarations of the deployment that runs here, if it is the live one."""
 
     handlers: HandlerDirectory
     deployment: Deployment
-    service: Callable[[], ScheduleService]
-    write: Callable[[Walk], Walk | None]
+    schedules: ScheduleStore
+    service: ScheduleService
     randomness: Randomness
     timings: Timings
     telemetry: Telemetry
@@ -106,7 +103,7 @@ class DeclaredSchedules:
                 declared_at=None,
                 declared_ids=tuple(sorted({*walk.declared_ids, *declared})),
             )
-            stored = self.write(begun)
+            stored = self._write(begun)
             if stored is None:
                 return None
             walk = stored
@@ -114,8 +111,11 @@ class DeclaredSchedules:
         if not made.is_whole:
             return walk
         if made.changes or walk.declared_at is None:
-            return self.write(replace(walk, declared_at=now))
-        return self.write(replace(walk, declared=name, declared_ids=tuple(sorted(declared))))
+            return self._write(replace(walk, declared_at=now))
+        return self._write(replace(walk, declared=name, declared_ids=tuple(sorted(declared))))
+
+    def _write(self, walk: Walk) -> Walk | None:
+        return write_walk(self.schedules, self.randomness, walk)
 
     def _name(self, declared: Mapping[str, DeclaredSchedule]) -> str:
         """Return a name of this deployment with these declarations.
@@ -176,7 +176,7 @@ class DeclaredSchedules:
                 note=None,
             )
 
-        done = self.service().put_over(schedule_id, build, actor=TICK)
+        done = self.service.put_over(schedule_id, build, actor=TICK)
         if done is None:
             self.telemetry.warning(
                 "A schedule that the code declares is managed by another origin, and is left to "
@@ -209,7 +209,7 @@ class DeclaredSchedules:
             return pause(current, now=now, write_id=write_id, note=UNDECLARED_NOTE, by=CODE)
 
         try:
-            self.service().change(schedule_id, build, SkipReason.PAUSED, TICK)
+            self.service.change(schedule_id, build, SkipReason.PAUSED, TICK)
         except NotFound:
             return False
         if is_changed:
@@ -233,3 +233,9 @@ def definition_of_declared(handler: str, declared: DeclaredSchedule) -> Schedule
 def _state(schedule: Schedule) -> tuple[object, ...]:
     """Return what a put of a declaration may change."""
     return schedule.definition, schedule.managed_by, schedule.paused_at
+
+
+def write_walk(schedules: ScheduleStore, randomness: Randomness, walk: Walk) -> Walk | None:
+    """Store ``walk`` as it was changed since it was read; ``None``: another wrote it meanwhile."""
+    written = replace(walk, sequence=walk.sequence + 1, write_id=randomness.nonce())
+    return written if schedules.write_walk(written, previous=walk.sequence) else None

@@ -64,13 +64,10 @@ class VisitCounts:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSweep:
-    """Visits due schedules. Its work grows with those that are due, not with those stored.
-
-    ``materialiser`` is asked for what visits them, always the same, once one is due.
-    """
+    """Visits due schedules. Its work grows with those that are due, not with those stored."""
 
     schedules: ScheduleStore
-    materialiser: Callable[[], Materialiser]
+    materialiser: Materialiser
     walk: ScheduleWalk
     telemetry: Telemetry
 
@@ -105,7 +102,7 @@ class ScheduleSweep:
             after, room = schedule, CATCH_UP_A_TICK
             with self._told(schedule.id, counts):
                 while may_go_on() and room > 0 and after.next_at == now:
-                    visited = self.materialiser().visit(
+                    visited = self.materialiser.visit(
                         after,
                         visit.definition,
                         now=now,
@@ -123,7 +120,7 @@ class ScheduleSweep:
                 # How far each search came is stored.
                 return
             with self._told(after.id, counts):
-                self.materialiser().search_on(visit, after, may_go_on)
+                self.materialiser.search_on(visit, after, may_go_on)
 
     @contextmanager
     def _telling(self, counts: VisitCounts) -> Iterator[None]:
@@ -204,14 +201,14 @@ class ScheduleSweep:
         counts: VisitCounts,
     ) -> None:
         """Visit some; their messages share requests. One bad schedule must not stop the others."""
-        materialiser, visits = self.materialiser(), []
+        visits: list[Visit] = []
         for schedule in due:
             with self._told(schedule.id, counts):
                 definition = definitions.get(schedule.id)
                 if definition is None:
                     raise HourhandError("Its definition is missing.")
                 visits.append(
-                    materialiser.begin(
+                    self.materialiser.begin(
                         schedule,
                         definition,
                         now=now,
@@ -220,7 +217,7 @@ class ScheduleSweep:
                         may_go_on=may_go_on,
                     )
                 )
-        materialiser.send(visits, TICK)
+        self.materialiser.send(visits, TICK)
         at_once: list[Visit] = []
         for visit in visits:
             can_wait = bool(visit.decision.schedule.backfills)
@@ -237,7 +234,7 @@ class ScheduleSweep:
     ) -> None:
         for visit in visits:
             with self._told(visit.schedule.id, counts):
-                after = self.materialiser().finish(visit, now=now, actor=TICK, may_go_on=may_go_on)
+                after = self.materialiser.finish(visit, now=now, actor=TICK, may_go_on=may_go_on)
                 counts.visited += 1
                 if visit.decision.orders and visit.decision.schedule.next_at == now:
                     counts.behind.append((visit, after))

@@ -10,9 +10,12 @@ from hourhand.domain.jobs.job import Job
 from hourhand.domain.schedules.changes import pause
 from hourhand.domain.schedules.schedule import Schedule, SkipReason
 from hourhand.ports.clock import Clock
+from hourhand.ports.job_store import JobDetails
+from hourhand.ports.publisher import Event, EventName, Publisher
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.schedule_store import ScheduleStore, Written
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.aspects import DONE, Settled
 from hourhand.services.schedules.withdrawal import Withdrawal
 
 MAX_LOST_RACES = 20
@@ -27,30 +30,32 @@ class FailurePauses:
 
     schedules: ScheduleStore
     withdrawal: Withdrawal
+    publisher: Publisher
     clock: Clock
     randomness: Randomness
     telemetry: Telemetry
 
-    def pause_schedule_of(self, job: Job) -> None:
-        """Pause the schedule of a DEAD ``job``, unless it asks for that no more.
+    def settle(self, ended: JobDetails) -> Settled:
+        """Pause the schedule of a DEAD job, unless it asks for that no more.
 
         It does not where it was resumed since the failure, or has another definition. Where it is
         paused, pause the backfill that runs in spite of that and made the job.
 
-        May be called again for the same job. Raises `Unavailable`: then it must be.
+        Raises `Unavailable`.
         """
+        job = ended.job
         for _ in range(MAX_LOST_RACES):
             current = self.schedules.get(job.schedule_id or "")
             if current is None or current.deleted_at is not None:
-                return
+                return DONE
             if job.schedule_incarnation != current.incarnation:
-                return
+                return DONE
             if current.paused_at is not None:
                 if self._pause_backfill(current, backfill_of(job)):
-                    return
+                    return DONE
                 continue
             if not self._asks_for_it(current) or _was_resumed_since(current, job):
-                return
+                return DONE
             now = self.clock.now()
             note = f"paused, since job {job.id} failed"
             after = pause(current, now=now, write_id=self.randomness.nonce(), note=note)
@@ -62,7 +67,8 @@ class FailurePauses:
                 )
                 self.telemetry.count("schedules_paused_by_failure")
                 self.withdrawal.cancel(current, after, SkipReason.PAUSED, ACTOR)
-                return
+                self.publisher.publish(Event(EventName.SCHEDULE_PAUSED, current.id, now))
+                return DONE
         raise Unavailable("The schedule of a failed job changed too often; try again.")
 
     def _pause_backfill(self, schedule: Schedule, backfill_id: str | None) -> bool:

@@ -35,6 +35,7 @@ from hourhand.domain.schedules.schedule import (
 )
 from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.clock import Clock
+from hourhand.ports.publisher import Event, EventName, Publisher
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.schedule_store import ScheduleStore, Written
 from hourhand.ports.telemetry import Telemetry
@@ -68,6 +69,7 @@ class ScheduleService:
     effects: ChangeEffects
     undecided: UndecidedTimes
     triggers: Triggers
+    publisher: Publisher
     clock: Clock
     randomness: Randomness
     timings: Timings
@@ -176,9 +178,13 @@ class ScheduleService:
             # It is a person's pause from here on.
             return self._annotated(current, now, pause_note=note, paused_by="")
 
-        return self.change(
+        view = self.change(
             schedule_id, build, SkipReason.PAUSED, actor, ScheduleEventKind.PAUSED, note
         )
+        if view.schedule.paused_at is not None:
+            event = Event(EventName.SCHEDULE_PAUSED, schedule_id, view.schedule.paused_at)
+            self.publisher.publish(event)
+        return view
 
     def resume(
         self, schedule_id: str, note: str | None, *, actor: str, definition: str | None = None

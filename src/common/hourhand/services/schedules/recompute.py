@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import Unavailable, WrittenByNewer
+from hourhand.domain.jobs.job import TICK
 from hourhand.domain.schedules.rule import TZDATA_VERSION
 from hourhand.domain.schedules.schedule import Calendar, Schedule, ScheduleDefinition, Walk
 from hourhand.domain.ticks.timings import Timings
@@ -22,6 +24,10 @@ from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.optional import log_newer, read_readable
 from hourhand.services.schedules.compiled_rules import CompiledRules, read_definitions
+from hourhand.services.schedules.declarations import DeclaredSchedules, write_walk
+
+if TYPE_CHECKING:
+    from hourhand.services.schedules.operations import ScheduleService
 
 SCHEDULES_A_PAGE = 100
 """Schedules looked at at a time: what one BatchGetItem takes."""
@@ -52,15 +58,15 @@ class _Progress:
 class ScheduleWalk:
     """Recomputes the schedules that a change concerns.
 
-    ``recompute`` takes a schedule's id. ``recurrences`` are those that it uses. ``declare`` comes
-    first: it works by the same record, and returns it (`DeclaredSchedules.step`).
+    ``recurrences`` are those that ``service`` uses. ``declared`` comes first: it works by the same
+    record.
     """
 
     schedules: ScheduleStore
     calendars: CalendarStore
     recurrences: CompiledRules
-    recompute: Callable[[str], object]
-    declare: Callable[[Walk, Callable[[], bool], datetime], Walk | None]
+    service: ScheduleService
+    declared: DeclaredSchedules
     randomness: Randomness
     timings: Timings
     telemetry: Telemetry
@@ -71,7 +77,7 @@ class ScheduleWalk:
         Returns how many schedules were recomputed. ``may_go_on`` is asked before each schedule.
         Raises `Unavailable`; the next step goes on where this one was.
         """
-        walk = self.declare(self.schedules.get_walk(), may_go_on, now)
+        walk = self.declared.step(self.schedules.get_walk(), may_go_on, now)
         walk = None if walk is None else self._begin(walk)
         if walk is None:
             return 0
@@ -152,7 +158,7 @@ class ScheduleWalk:
     def _recompute(self, schedule_id: str, progress: _Progress) -> bool:
         """Recompute one schedule; ``False``: the walk must stop before it."""
         try:
-            self.recompute(schedule_id)
+            self.service.recompute(schedule_id, actor=TICK)
         except WrittenByNewer as newer:
             log_newer(self.telemetry, newer)
             progress.is_unsettled = True
@@ -184,12 +190,6 @@ class ScheduleWalk:
         self.telemetry.warning(
             sentence, schedule_id=schedule_id, error=type(error).__name__, reason=str(error)
         )
-
-
-def write_walk(schedules: ScheduleStore, randomness: Randomness, walk: Walk) -> Walk | None:
-    """Store ``walk`` as it was changed since it was read; ``None``: another wrote it meanwhile."""
-    written = replace(walk, sequence=walk.sequence + 1, write_id=randomness.nonce())
-    return written if schedules.write_walk(written, previous=walk.sequence) else None
 
 
 def want_walk(schedules: ScheduleStore, randomness: Randomness) -> None:

@@ -14,7 +14,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import WrittenByNewer
-from hourhand.domain.groups.overlap import Overlap
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.schedules.journal import RING_ENTRIES, RING_ENTRIES_LEFT
 from hourhand.domain.schedules.nominal_times import DatedRule, search_on
@@ -28,9 +27,11 @@ from hourhand.domain.schedules.schedule import (
     SkipReason,
 )
 from hourhand.domain.ticks.timings import Timings
+from hourhand.ports.publisher import Event, EventName, Publisher
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.schedule_store import ScheduleStore, Written
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.limits.slot_tables import SlotTables
 from hourhand.services.optional import log_newer
 from hourhand.services.schedules.compiled_rules import CompiledRules
 from hourhand.services.schedules.history import spill
@@ -78,16 +79,14 @@ class Visited:
 
 @dataclass(frozen=True, slots=True)
 class Materialiser:
-    """Visits schedules.
-
-    ``count_waiting`` counts the jobs of a group that wait for a slot, up to a number.
-    """
+    """Visits schedules."""
 
     schedules: ScheduleStore
-    count_waiting: Callable[[Overlap, int], int]
+    tables: SlotTables
     recurrences: CompiledRules
     occurrence_jobs: OccurrenceJobs
     backfills: BackfillWork
+    publisher: Publisher
     randomness: Randomness
     timings: Timings
     telemetry: Telemetry
@@ -190,6 +189,8 @@ class Materialiser:
         Raises as `visit`.
         """
         after = self._work_off_backfills(visit, now, actor, may_go_on)
+        if after.broken and after.broken != visit.schedule.broken:
+            self.publisher.publish(Event(EventName.SCHEDULE_BROKEN, after.id, now))
         if after == visit.schedule:
             return after
         return self._store(visit, after)
@@ -242,7 +243,7 @@ class Materialiser:
         if definition.misfire.policy is not MisfirePolicy.ALL or overlap is None:
             return room
         # What waits already would only wait longer behind more.
-        return room if self.count_waiting(overlap, most) < most else 0
+        return room if self.tables.waiting_in_group(overlap, most) < most else 0
 
     def _work_off_backfills(
         self, visit: Visit, now: datetime, actor: str, may_go_on: Callable[[], bool]

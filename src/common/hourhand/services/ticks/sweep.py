@@ -33,12 +33,13 @@ from hourhand.domain.jobs.actions import (
 from hourhand.domain.jobs.job import TICK, IndexEntry, Job, Priority
 from hourhand.domain.jobs.pauses import next_look
 from hourhand.domain.ticks.watermark import Place
+from hourhand.domain.times import rfc3339
 from hourhand.ports.job_store import IndexPage, JobStore
 from hourhand.ports.queues import Queues
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.parking import Parking
 from hourhand.services.jobs.recovery import RecoveryService
-from hourhand.services.limits.rechecks import Rechecks
+from hourhand.services.limits.rechecks import Rechecks, SweepRechecks
 from hourhand.services.optional import leaving_newer, read_readable, reason_of
 from hourhand.services.ticks.dispatch import Dispatcher, ToDispatch, is_again
 
@@ -105,7 +106,7 @@ class Sweep:
     dispatcher: Dispatcher
     recovery: RecoveryService
     parking: Parking
-    new_rechecks: Callable[[], Rechecks]
+    rechecks: Rechecks
     telemetry: Telemetry
     judgement: SweepContext
     may_go_on: Callable[[], bool]
@@ -113,7 +114,7 @@ class Sweep:
     _knows_queues: bool = field(default=False, init=False)
     _has_unread: bool = field(default=False, init=False)
     _sends_again: bool = field(default=False, init=False)
-    _known_rechecks: Rechecks | None = field(default=None, init=False)
+    _known_rechecks: SweepRechecks | None = field(default=None, init=False)
     _left: int = field(default=0, init=False)
 
     def first_pages(
@@ -268,13 +269,12 @@ class Sweep:
         """Recheck the wait queue of a parked job; return what is to be done with the job."""
         try:
             with leaving_newer(self.telemetry):
-                rechecks = self._rechecks()
-                found = rechecks.recheck(job)
+                found = self._sweep_rechecks().recheck(job)
                 action = self._decide(job, found) if found is not None else None
                 is_put_off = job.due_at is not None and job.due_at > self.judgement.now
                 if isinstance(action, DispatchAgain) and is_put_off:
                     # No mark moves its entry.
-                    rechecks.queues.send(job, action.slot_shard)
+                    self.rechecks.queues.send(job, action.slot_shard)
                     return None
                 return action
         except Exception as error:  # noqa: BLE001 - one job must not hold up the others
@@ -336,7 +336,7 @@ class Sweep:
 
         It leaves where jobs of other handlers may wait for slots that it holds, so many in a sweep.
         """
-        if self._left < MAX_LEFT and self._rechecks().limits.may_block_others(job):
+        if self._left < MAX_LEFT and self.rechecks.limits.may_block_others(job):
             self._left += 1
             self.parking.leave_queue(job, TICK)
             return
@@ -349,10 +349,9 @@ class Sweep:
         """Whether every wait queue was rechecked that it met."""
         return self._known_rechecks is None or self._known_rechecks.left == 0
 
-    def _rechecks(self) -> Rechecks:
-        """What rechecks wait queues is made once a sweep meets a parked job."""
+    def _sweep_rechecks(self) -> SweepRechecks:
         if self._known_rechecks is None:
-            self._known_rechecks = self.new_rechecks()
+            self._known_rechecks = self.rechecks.of_sweep(rfc3339(self.judgement.now))
         return self._known_rechecks
 
     def _tell(self, sentence: str, error: Exception, job_id: str | None = None) -> None:

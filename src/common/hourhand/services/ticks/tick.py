@@ -85,7 +85,7 @@ class SchedulingService:
     dispatcher: Dispatcher
     recovery: RecoveryService
     parking: Parking
-    new_rechecks: Callable[[], Rechecks]
+    rechecks: Rechecks
     pauses: KnownPauses
     ended_pauses: EndedPauses
     quotas: QuotaGate
@@ -306,7 +306,7 @@ class SchedulingService:
             dispatcher=self.dispatcher,
             recovery=self.recovery,
             parking=self.parking,
-            new_rechecks=self.new_rechecks,
+            rechecks=self.rechecks,
             telemetry=self.telemetry,
             judgement=judgement,
             may_go_on=stint.may_go_on,
