@@ -164,3 +164,9 @@ class Stage:
             self.recorder.lines.clear()
             work.act(world, process)
         return list(self.recorder.lines)
+
+    def items(self) -> Iterator[dict[str, Any]]:
+        """Return what the story left in the table of jobs, as it is stored."""
+        table = self.aws.settings.jobs_table
+        for page in self.aws.dynamodb.get_paginator("scan").paginate(TableName=table):
+            yield from page["Items"]

@@ -22,7 +22,6 @@ END = from_ms(0)
         ("l.digest.f", "G", SideItemKind.FAIR_SHARE),
         ("m.digest.0", "M", SideItemKind.RATE),
         ("n.digest", "N", SideItemKind.UNIQUE_KEY),
-        ("job-1", "B", SideItemKind.DEBOUNCE),
         ("job-1", "R#scharge", SideItemKind.STEP),
         ("job-1", "R12#wapproved", SideItemKind.WAIT),
         ("job-1", "R#kpaid", SideItemKind.CALLBACK),

@@ -241,6 +241,12 @@ def side_item_from(item: Item) -> SideItem:
     return SideItem(key, {name: value for name, value in read if value is not None})
 
 
+def stored_side_item(item: SideItem) -> dict[str, Value]:
+    """Return an item as `side_item_from` reads it, without its end."""
+    values = {name: _stored(value) for name, value in item.values.items()}
+    return {**_stored_key(item.key), "v": number(FIRST_VERSION), **values}
+
+
 def _stored_key(key: SideKey) -> dict[str, Value]:
     return {"p": text(key.partition), "s": text(key.sort)}
 

@@ -39,7 +39,6 @@ QUOTA_PREFIX = "q."
 SLOTS_SORT = "G"
 RATE_SORT = "M"
 UNIQUE_KEY_SORT = "N"
-DEBOUNCE_SORT = "B"
 WAITER_PREFIX = "w."
 SEAT_PREFIX = "t."
 """The sort keys of side items, or their beginnings. In a partition of a limit they sort as
@@ -65,7 +64,6 @@ class SideItemKind(StrEnum):
     FAIR_SHARE = "fair share of a tenant"
     RATE = "rate limiter state"
     UNIQUE_KEY = "unique-key record"
-    DEBOUNCE = "debounce record"
     STEP = "step record"
     WAIT = "wait record"
     CALLBACK = "callback record"
@@ -119,8 +117,6 @@ class SideKey:
             return SideItemKind.UNIQUE_KEY
         elif prefix == QUOTA_PREFIX:
             return SideItemKind.QUOTA
-        elif sort == DEBOUNCE_SORT:
-            return SideItemKind.DEBOUNCE
         elif (kind := _kind_in_run(sort)) is not None:
             return kind
         raise ValueError(f"{self.partition} {self.sort} is the key of no side item")

@@ -122,7 +122,6 @@ SIDE_KEYS = {
     Kind.FAIR_SHARE: SideKey("l.digest.f", "tenant"),
     Kind.RATE: SideKey("m.digest.0", "M"),
     Kind.UNIQUE_KEY: SideKey("n.digest", "N"),
-    Kind.DEBOUNCE: SideKey("job-1", "B"),
     Kind.STEP: SideKey("job-1", "R#scharge"),
     Kind.WAIT: SideKey("job-1", "R#wapproved"),
     Kind.CALLBACK: SideKey("job-1", "R#kpaid"),

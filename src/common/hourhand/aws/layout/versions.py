@@ -84,7 +84,6 @@ class Kind(StrEnum):
     FAIR_SHARE = SideItemKind.FAIR_SHARE.value
     RATE = SideItemKind.RATE.value
     UNIQUE_KEY = SideItemKind.UNIQUE_KEY.value
-    DEBOUNCE = SideItemKind.DEBOUNCE.value
     STEP = SideItemKind.STEP.value
     WAIT = SideItemKind.WAIT.value
     CALLBACK = SideItemKind.CALLBACK.value
