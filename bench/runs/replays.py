@@ -44,11 +44,11 @@ def records(scope: Scope, steps: int) -> Iterator[SideItemUpdate]:
     for index in range(1, steps + 1):
         path = "step" if index == 1 else f"step.{index}"
         values: dict[str, Stored | None] = {
-            "o": RecordOutcome.SUCCEEDED.value,
-            "n": 1,
-            "bg": now,
-            "e": now,
-            "r": RESULT,
+            "outcome": RecordOutcome.SUCCEEDED.value,
+            "count": 1,
+            "began_ms": now,
+            "ended_ms": now,
+            "text": RESULT,
         }
         yield put_record(scope, RecordKind.STEP, path, index, values, allowed=scope.may_put(0))
 

@@ -230,7 +230,7 @@ def _waiters(items: Items, partition: str) -> tuple[Waiter, ...]:
 
 
 def _holders(item: SideItem) -> Mapping[str, int]:
-    return item.numbers("h")
+    return item.numbers("holders")
 
 
 def _limits_of(job: Job, declared: Sequence[Limit]) -> tuple[JobLimit, ...]:

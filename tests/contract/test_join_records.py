@@ -106,11 +106,11 @@ def test_the_items_of_a_call_and_of_a_graph_are_of_their_kinds(
     items.write_item(put_root(scope, "key", CALL))
     items.write_item(put_join(scope, "all", "key", 0, CALL, order=1, now_ms=9))
     decisions = put_record(
-        scope, RecordKind.DECISIONS, "", 1, {"m": {"0": 1}}, allowed=scope.may_put(0)
+        scope, RecordKind.DECISIONS, "", 1, {"decisions": {"0": 1}}, allowed=scope.may_put(0)
     )
     assert items.write_item(decisions).is_applied
     kinds = [item.key.kind for item in items.query_items(run_id, limit=9)]
     assert kinds == [SideItemKind.JOIN, SideItemKind.JOIN, SideItemKind.DECISIONS]
     read = items.read_item(record_key(run_id, 0, RecordKind.DECISIONS, ""))
     assert read is not None
-    assert read.numbers("m") == {"0": 1}
+    assert read.numbers("decisions") == {"0": 1}

@@ -240,4 +240,4 @@ def test_a_reset_record_takes_a_call_out_of_the_round(side_item_store: SideItemS
     reset = record_key(rig.id, 0, RecordKind.RESET, "resets")
     item = side_item_store.read_item(reset)
     assert item is not None
-    assert (item.key.kind, item.numbers("fl")) == (SideItemKind.RESET, {"left": 2})
+    assert (item.key.kind, item.numbers("resets")) == (SideItemKind.RESET, {"left": 2})

@@ -48,8 +48,9 @@ MANY = 120
 """More than one call of DynamoDB reads."""
 
 
-def slots_key() -> SideKey:
-    return SideKey(f"l.{new_id()}.0", "G")
+def any_key() -> SideKey:
+    """Return the key of a record of children: it has attributes of each type."""
+    return SideKey(new_id(), "R#c1")
 
 
 def put(store: SideItemStore, key: SideKey, **values: Stored) -> SideItem:
@@ -70,7 +71,7 @@ names = st.text("abcdefghijkl.#:- é", min_size=1, max_size=12)
 def test_every_value_is_given_back(
     side_item_store: SideItemStore, word: str, number: int, entries: Mapping[str, int]
 ) -> None:
-    item = put(side_item_store, slots_key(), n=word, vt=number, h=entries)
+    item = put(side_item_store, any_key(), handler=word, order=number, ends=entries)
     assert side_item_store.read_item(item.key) == item
     assert side_item_store.read_item(item.key, is_consistent=False) == item
 
@@ -78,58 +79,68 @@ def test_every_value_is_given_back(
 def test_many_items_are_read_by_their_keys_and_those_that_do_not_exist_are_left_out(
     side_item_store: SideItemStore,
 ) -> None:
-    keys = [slots_key() for _ in range(MANY)]
-    written = {key: put(side_item_store, key, n=f"item {at}") for at, key in enumerate(keys)}
-    assert side_item_store.read_items([*keys, slots_key()]) == written
+    keys = [any_key() for _ in range(MANY)]
+    written = {key: put(side_item_store, key, handler=f"item {at}") for at, key in enumerate(keys)}
+    assert side_item_store.read_items([*keys, any_key()]) == written
     assert side_item_store.read_items([]) == {}
 
 
 def test_an_item_that_was_never_written_is_none(side_item_store: SideItemStore) -> None:
-    key = slots_key()
+    key = any_key()
     assert side_item_store.read_item(key) is None
     assert side_item_store.query_items(key.partition, limit=5) == ()
     assert side_item_store.count_items(key.partition, prefix="w.", limit=5) == 0
 
 
-STANDING: Mapping[str, Stored] = {"g": 5, "j": "job-5", "h": {"job-1": 10, "a.b": 20}, "empty": {}}
+STANDING: Mapping[str, Stored] = {
+    "token": 5,
+    "path": "job-5",
+    "ends": {"job-1": 10, "a.b": 20},
+    "full": {},
+}
+OTHER_PATH = Compares("path", "=", "x")
 CLAUSES: list[tuple[Clause, bool, bool]] = [
     # The clause, whether it holds for the item that stands, and whether without an item.
     (NoItem(), False, True),
-    (Lacks("g"), False, True),
-    (Lacks("missing"), True, True),
-    (Lacks(("h", "job-1")), False, True),
-    (Lacks(("h", "job-2")), True, True),
-    (Lacks(("missing", "job-2")), True, True),
-    (Compares("g", "=", 5), True, False),
-    (Compares("g", "=", 6), False, False),
-    (Compares("g", "<", 6), True, False),
-    (Compares("g", "<", 5), False, False),
-    (Compares("g", "<=", 5), True, False),
-    (Compares("g", "<=", 4), False, False),
-    (Compares("g", ">", 4), True, False),
-    (Compares("g", ">", 5), False, False),
-    (Compares("g", ">=", 5), True, False),
-    (Compares("g", ">=", 6), False, False),
-    (Compares("g", "=", "5"), False, False),
-    (Compares("j", "=", "job-5"), True, False),
-    (Compares("missing", "<=", 5), False, False),
-    (Compares(("h", "job-1"), "<=", 10), True, False),
-    (Compares(("h", "job-1"), "<", 10), False, False),
-    (Compares(("h", "a.b"), "=", 20), True, False),
-    (Compares(("h", "job-2"), "<", 100), False, False),
-    (Compares(("g", "job-1"), "<", 100), False, False),
-    (SizeIs("h", "<", 3), True, False),
-    (SizeIs("h", "<", 2), False, False),
-    (SizeIs("h", "<=", 2), True, False),
-    (SizeIs("empty", "=", 0), True, False),
-    (SizeIs("missing", "<=", 2), False, False),
-    (either(Lacks("g"), Compares("g", "<", 9)), True, True),
-    (either((Lacks("missing"), Compares("g", "<", 4)), Compares("j", "=", "x")), False, False),
-    (either((Lacks("missing"), Compares("g", "<", 9)), Compares("j", "=", "x")), True, False),
-    (either((Lacks("missing"), Compares("g", "<", 9))), True, False),
-    (either(Compares("g", "<", 9)), True, False),
-    (either(SizeIs("h", "<", 3)), True, False),
-    (either(SizeIs("h", "<", 3), NoItem()), True, True),
+    (Lacks("token"), False, True),
+    (Lacks("window"), True, True),
+    (Lacks(("ends", "job-1")), False, True),
+    (Lacks(("ends", "job-2")), True, True),
+    (Lacks(("window", "job-2")), True, True),
+    (Compares("token", "=", 5), True, False),
+    (Compares("token", "=", 6), False, False),
+    (Compares("token", "<", 6), True, False),
+    (Compares("token", "<", 5), False, False),
+    (Compares("token", "<=", 5), True, False),
+    (Compares("token", "<=", 4), False, False),
+    (Compares("token", ">", 4), True, False),
+    (Compares("token", ">", 5), False, False),
+    (Compares("token", ">=", 5), True, False),
+    (Compares("token", ">=", 6), False, False),
+    (Compares("token", "=", "5"), False, False),
+    (Compares("path", "=", "job-5"), True, False),
+    (Compares("window", "<=", 5), False, False),
+    (Compares(("ends", "job-1"), "<=", 10), True, False),
+    (Compares(("ends", "job-1"), "<", 10), False, False),
+    (Compares(("ends", "a.b"), "=", 20), True, False),
+    (Compares(("ends", "job-2"), "<", 100), False, False),
+    (Compares(("token", "job-1"), "<", 100), False, False),
+    (SizeIs("ends", "<", 3), True, False),
+    (SizeIs("ends", "<", 2), False, False),
+    (SizeIs("ends", "<=", 2), True, False),
+    (SizeIs("full", "=", 0), True, False),
+    (SizeIs("window", "<=", 2), False, False),
+    (either(Lacks("token"), Compares("token", "<", 9)), True, True),
+    (
+        either((Lacks("window"), Compares("token", "<", 4)), Compares("path", "=", "x")),
+        False,
+        False,
+    ),
+    (either((Lacks("window"), Compares("token", "<", 9)), OTHER_PATH), True, False),
+    (either((Lacks("window"), Compares("token", "<", 9))), True, False),
+    (either(Compares("token", "<", 9)), True, False),
+    (either(SizeIs("ends", "<", 3)), True, False),
+    (either(SizeIs("ends", "<", 3), NoItem()), True, True),
 ]
 
 
@@ -137,27 +148,27 @@ CLAUSES: list[tuple[Clause, bool, bool]] = [
 def test_a_write_is_made_exactly_where_its_clause_holds(
     side_item_store: SideItemStore, clause: Clause, with_item: bool, without_item: bool
 ) -> None:
-    standing = put(side_item_store, slots_key(), **STANDING)
-    write = SideItemUpdate(key=standing.key, expect=(clause,), sets={"seen": 1}, keep_until=FAR)
+    standing = put(side_item_store, any_key(), **STANDING)
+    write = SideItemUpdate(key=standing.key, expect=(clause,), sets={"opening": 1}, keep_until=FAR)
     written = side_item_store.write_item(write)
-    after = SideItem(standing.key, {**standing.values, "seen": 1})
+    after = SideItem(standing.key, {**standing.values, "opening": 1})
     assert written.is_applied is with_item
     assert written.item == (after if with_item else standing)
     assert side_item_store.read_item(standing.key) == written.item
 
-    fresh = slots_key()
-    write = SideItemUpdate(key=fresh, expect=(clause,), sets={"seen": 1}, keep_until=FAR)
+    fresh = any_key()
+    write = SideItemUpdate(key=fresh, expect=(clause,), sets={"opening": 1}, keep_until=FAR)
     written = side_item_store.write_item(write)
     assert written.is_applied is without_item
-    assert written.item == (SideItem(fresh, {"seen": 1}) if without_item else None)
+    assert written.item == (SideItem(fresh, {"opening": 1}) if without_item else None)
     assert side_item_store.read_item(fresh) == written.item
 
 
 def test_every_clause_of_a_write_must_hold(side_item_store: SideItemStore) -> None:
-    standing = put(side_item_store, slots_key(), g=5, j="job-5")
+    standing = put(side_item_store, any_key(), token=5, path="job-5")
     for expect in (
-        (Compares("g", "=", 5), Compares("j", "=", "other")),
-        (Compares("g", "=", 4), Compares("j", "=", "job-5")),
+        (Compares("token", "=", 5), Compares("path", "=", "other")),
+        (Compares("token", "=", 4), Compares("path", "=", "job-5")),
     ):
         write = SideItemUpdate(key=standing.key, expect=expect, deletes=True)
         assert not side_item_store.write_item(write).is_applied
@@ -167,33 +178,40 @@ def test_every_clause_of_a_write_must_hold(side_item_store: SideItemStore) -> No
 def test_one_write_sets_adds_and_removes_attributes_and_entries(
     side_item_store: SideItemStore,
 ) -> None:
-    key = put(side_item_store, slots_key(), h={"a": 1, "b": 2}, n="name", j="key", u=7).key
+    key = put(
+        side_item_store, any_key(), ends={"a": 1, "b": 2}, handler="name", path="key", total=7
+    ).key
     written = side_item_store.write_item(
         SideItemUpdate(
             key=key,
-            sets={("h", "c.d"): 3, ("h", "b"): 9, "n": "other"},
-            adds={"u": -2, "new": 4},
-            removes=(("h", "a"), ("h", "absent"), "j", "gone"),
+            sets={("ends", "c.d"): 3, ("ends", "b"): 9, "handler": "other"},
+            adds={"total": -2, "version": 4},
+            removes=(("ends", "a"), ("ends", "absent"), "path", "tolerate"),
             keep_until=FAR,
         )
     )
-    values: dict[str, Stored] = {"h": {"b": 9, "c.d": 3}, "n": "other", "u": 5, "new": 4}
+    values: dict[str, Stored] = {
+        "ends": {"b": 9, "c.d": 3},
+        "handler": "other",
+        "total": 5,
+        "version": 4,
+    }
     assert written.item == SideItem(key, values)
     assert side_item_store.read_item(key) == written.item
 
 
 def test_a_write_that_only_removes_creates_nothing(side_item_store: SideItemStore) -> None:
-    write = SideItemUpdate(key=slots_key(), expect=(Lacks("g"),), removes=("h",))
+    write = SideItemUpdate(key=any_key(), expect=(Lacks("token"),), removes=("ends",))
     written = side_item_store.write_item(write)
     assert (written.is_applied, written.item) == (False, None)
     assert side_item_store.read_item(write.key) is None
 
 
 def test_a_deletion_is_made_once_under_its_condition(side_item_store: SideItemStore) -> None:
-    key = put(side_item_store, slots_key(), g=5).key
-    late = SideItemUpdate(key=key, expect=(Compares("g", "=", 4),), deletes=True)
+    key = put(side_item_store, any_key(), token=5).key
+    late = SideItemUpdate(key=key, expect=(Compares("token", "=", 4),), deletes=True)
     assert not side_item_store.write_item(late).is_applied
-    due = SideItemUpdate(key=key, expect=(Compares("g", "=", 5),), deletes=True)
+    due = SideItemUpdate(key=key, expect=(Compares("token", "=", 5),), deletes=True)
     written = side_item_store.write_item(due)
     assert (written.is_applied, written.item) == (True, None)
     written = side_item_store.write_item(due)
@@ -212,11 +230,11 @@ def take(key: SideKey, job_id: str, generation: int, *, most: int) -> SideItemUp
         key=key,
         expect=(
             either(
-                (Lacks(("h", job_id)), SizeIs("h", "<", most)),
-                Compares(("h", job_id), "<", number(generation + 1)),
+                (Lacks(("ends", job_id)), SizeIs("ends", "<", most)),
+                Compares(("ends", job_id), "<", number(generation + 1)),
             ),
         ),
-        sets={("h", job_id): number(generation, 7)},
+        sets={("ends", job_id): number(generation, 7)},
         keep_until=FAR,
     )
 
@@ -225,12 +243,12 @@ def hand_off(key: SideKey, job_id: str, generation: int, waiter: str) -> SideIte
     return SideItemUpdate(
         key=key,
         expect=(
-            Compares(("h", job_id), "<=", number(generation + 1) - 1),
-            Lacks(("h", waiter)),
-            SizeIs("h", "<=", 1),
+            Compares(("ends", job_id), "<=", number(generation + 1) - 1),
+            Lacks(("ends", waiter)),
+            SizeIs("ends", "<=", 1),
         ),
-        removes=(("h", job_id),),
-        sets={("h", waiter): number(1), "vt": 99},
+        removes=(("ends", job_id),),
+        sets={("ends", waiter): number(1), "order": 99},
         keep_until=FAR,
     )
 
@@ -238,35 +256,37 @@ def hand_off(key: SideKey, job_id: str, generation: int, waiter: str) -> SideIte
 def test_no_job_takes_a_slot_of_a_full_record_or_of_a_newer_generation(
     side_item_store: SideItemStore,
 ) -> None:
-    key = put(side_item_store, slots_key(), h={"a": number(2)}).key
+    key = put(side_item_store, any_key(), ends={"a": number(2)}).key
     for refused in (take(key, "b", 1, most=1), take(key, "a", 1, most=1)):
         assert not side_item_store.write_item(refused).is_applied
     assert side_item_store.write_item(take(key, "a", 3, most=1)).is_applied
     assert side_item_store.write_item(take(key, "b", 1, most=2)).is_applied
     item = side_item_store.read_item(key)
     assert item is not None
-    assert item.numbers("h") == {"a": number(3, 7), "b": number(1, 7)}
-    assert not side_item_store.write_item(take(slots_key(), "a", 1, most=1)).is_applied
+    assert item.numbers("ends") == {"a": number(3, 7), "b": number(1, 7)}
+    assert not side_item_store.write_item(take(any_key(), "a", 1, most=1)).is_applied
 
 
 def test_a_slot_is_handed_off_in_one_write_by_its_own_generation(
     side_item_store: SideItemStore,
 ) -> None:
-    key = put(side_item_store, slots_key(), h={"a": number(2)}).key
+    key = put(side_item_store, any_key(), ends={"a": number(2)}).key
     assert not side_item_store.write_item(hand_off(key, "a", 1, "b")).is_applied
     assert side_item_store.write_item(hand_off(key, "a", 2, "b")).is_applied
     assert not side_item_store.write_item(hand_off(key, "a", 2, "c")).is_applied
     item = side_item_store.read_item(key)
     assert item is not None
-    assert item.values == {"h": {"b": number(1)}, "vt": 99}
+    assert item.values == {"ends": {"b": number(1)}, "order": 99}
 
 
 def test_a_waiter_record_takes_the_newer_generation_only(side_item_store: SideItemStore) -> None:
     key = SideKey(f"l.{new_id()}.0", "w.0000000000001.job-1")
 
     def put_waiter(generation: int) -> bool:
-        expect = (either(NoItem(), Compares("g", "<", generation)),)
-        update = SideItemUpdate(key=key, expect=expect, sets={"g": generation}, keep_until=FAR)
+        expect = (either(NoItem(), Compares("generation", "<", generation)),)
+        update = SideItemUpdate(
+            key=key, expect=expect, sets={"generation": generation}, keep_until=FAR
+        )
         return side_item_store.write_item(update).is_applied
 
     assert [put_waiter(g) for g in (2, 2, 1, 3)] == [True, False, False, True]
@@ -296,9 +316,10 @@ def test_a_query_reads_the_first_items_of_one_partition_in_order(
 ) -> None:
     partition, other = f"l.{new_id()}.0", f"l.{new_id()}.0"
     sorts = ["G", *(f"t.{n:03d}" for n in range(2)), *(f"w.{n:013d}.j" for n in range(4))]
-    for sort in reversed(sorts):
-        put(side_item_store, SideKey(partition, sort), g=1)
-    put(side_item_store, SideKey(other, "w.0000000000000.other"), g=1)
+    for sort in reversed(sorts[1:]):
+        put(side_item_store, SideKey(partition, sort), generation=1)
+    put(side_item_store, SideKey(partition, sorts[0]), label="slots")
+    put(side_item_store, SideKey(other, "w.0000000000000.other"), generation=1)
 
     def read(**arguments: object) -> list[str]:
         items = side_item_store.query_items(partition, **arguments)  # type: ignore[arg-type]
@@ -319,7 +340,7 @@ def test_a_query_goes_on_behind_the_end_of_a_page(side_item_store: SideItemStore
     """DynamoDB ends a page at 1 MB: five of these items fill more than one."""
     partition = f"l.{new_id()}.0"
     for n in range(5):
-        put(side_item_store, SideKey(partition, f"w.{n}"), n="x" * 300_000)
+        put(side_item_store, SideKey(partition, f"w.{n}"), job_id="x" * 300_000)
     assert len(side_item_store.query_items(partition, limit=10)) == 5
     assert side_item_store.count_items(partition, prefix="w.", limit=10) == 5
 
@@ -334,7 +355,7 @@ def test_a_query_of_no_items_is_a_mistake(side_item_store: SideItemStore) -> Non
 def test_a_side_item_is_no_job_and_in_no_listing(
     side_item_store: SideItemStore, job_store: JobStore, now: datetime
 ) -> None:
-    key = put(side_item_store, slots_key(), h={}).key
+    key = put(side_item_store, any_key(), ends={}).key
     assert job_store.get(key.partition) is None
     hour = timedelta(hours=1)
     listed = job_store.list_jobs(

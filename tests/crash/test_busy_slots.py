@@ -117,7 +117,7 @@ def test_a_running_job_gives_a_slot_back_that_it_was_granted_besides_its_own(
         world.queues.send([outgoing_of(world.job("job"), now, rounding, slot_shard=named)])
         world.deliver()
         held = {
-            key.partition: len(item.numbers("h"))
+            key.partition: len(item.numbers("holders"))
             for key, item in world.side_items.items().items()
             if key.kind is SideItemKind.SLOTS
         }

@@ -33,7 +33,7 @@ HOUR = 3600
 def shards(world: World) -> dict[str, int]:
     """Return how many jobs hold a slot in each record, by its shard."""
     return {
-        key.partition.rpartition(".")[2]: len(item.numbers("h"))
+        key.partition.rpartition(".")[2]: len(item.numbers("holders"))
         for key, item in world.side_items.items().items()
         if key.kind is SideItemKind.SLOTS
     }

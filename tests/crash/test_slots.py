@@ -78,7 +78,7 @@ def test_a_job_behind_stray_records_parks_and_gets_the_free_slot_at_once() -> No
     before = world.submit(tenant="a")
     world.deliver()
     tenant_partition = next(
-        key.partition for key, item in world.side_items.items().items() if item.numbers("h")
+        key.partition for key, item in world.side_items.items().items() if item.numbers("holders")
     )
     world.side_items._items.clear()
     world.side_items._order.clear()

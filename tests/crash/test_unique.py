@@ -92,7 +92,7 @@ def test_the_record_never_goes_back() -> None:
 
     beside(world, meanwhile, "side_items.write_item")
     [record] = world.side_items.items().values()
-    assert record.number("e") == 2
+    assert record.number("newest") == 2
 
 
 def test_a_record_that_is_behind_is_advanced_by_the_next_submission() -> None:
@@ -103,7 +103,7 @@ def test_a_record_that_is_behind_is_advanced_by_the_next_submission() -> None:
     [job] = world.store.jobs().values()
     assert world.submit(payload=DAY).id == job.id
     [record] = world.side_items.items().values()
-    assert record.number("e") == 1
+    assert record.number("newest") == 1
 
 
 def test_a_job_that_begins_as_it_is_replaced_stays_as_it_is() -> None:

@@ -70,7 +70,7 @@ class LimitedWorld(World):
     def holders(self) -> set[str]:
         """Return the keys of all holders of slots."""
         items = self.side_items.items().values()
-        return {key for item in items for key in item.numbers("h")}
+        return {key for item in items for key in item.numbers("holders")}
 
 
 def check_limits(world: World) -> None:

@@ -31,7 +31,7 @@ def check_unique(world: World) -> None:
     assert len(set(keys)) == len(keys)
     newest = max((key[1] for key in keys if key is not None), default=0)
     for record in world.side_items.items().values():
-        assert (record.number("e") or 0) <= newest
+        assert (record.number("newest") or 0) <= newest
 
 
 def submits(world: World, process: Process) -> None:

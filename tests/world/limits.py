@@ -26,7 +26,7 @@ def holders(world: World) -> dict[str, int]:
     found: dict[str, int] = {}
     for item in world.side_items.items().values():
         if item.key.kind is SideItemKind.SLOTS:
-            found |= {key: generation_of(n) for key, n in item.numbers("h").items()}
+            found |= {key: generation_of(n) for key, n in item.numbers("holders").items()}
     return found
 
 

@@ -9,7 +9,8 @@ from uuid import UUID
 import pytest
 
 from bench.item_size import BUDGET_BYTES, item_size_bytes
-from hourhand.aws.side_item_store import DynamoSideItemStore, write_arguments
+from hourhand.aws.layout.side_item_names import LETTERS, RESERVED
+from hourhand.aws.side_item_store import DynamoSideItemStore, side_item_from, write_arguments
 from hourhand.aws.table_schema import EXPIRY, JOBS
 from hourhand.domain.limits.shards import SLOTS_A_SHARD
 from hourhand.domain.limits.slot_writes import (
@@ -20,7 +21,7 @@ from hourhand.domain.limits.slot_writes import (
     take,
 )
 from hourhand.domain.limits.slots import slot_number
-from hourhand.domain.side_items import NOT_VALUES, Clause, SideItem, SideItemUpdate, SideKey
+from hourhand.domain.side_items import Clause, SideItem, SideItemKind, SideItemUpdate, SideKey
 from hourhand.domain.times import to_ms
 from hourhand.memory import START
 from tests.unit.aws.conftest import Installation
@@ -39,7 +40,7 @@ def test_ttl_is_told_the_end_of_the_last_write_that_states_one(installation: Ins
 
     for hours in (1, 2):
         until = START + hours * HOUR
-        store.write_item(SideItemUpdate(key=KEY, sets={"h": {}}, keep_until=until))
+        store.write_item(SideItemUpdate(key=KEY, sets={"holders": {}}, keep_until=until))
         assert end() == until.timestamp()
     assert store.write_item(SideItemUpdate(key=KEY, removes=("n",))).is_applied
     assert end() == (START + 2 * HOUR).timestamp()
@@ -50,9 +51,9 @@ def test_attributes_that_only_a_later_release_can_read_are_passed_over(
 ) -> None:
     client, table = installation.dynamodb, installation.settings.jobs_table
     added: dict[str, Any] = {"b": {"BOOL": True}, "set": {"NS": ["1"]}}
-    client.put_item(TableName=table, Item={**STORED_KEY, "vt": {"N": "5"}, **added})
+    client.put_item(TableName=table, Item={**STORED_KEY, "virtual_time": {"N": "5"}, **added})
     store = DynamoSideItemStore(client, table)
-    assert store.read_item(KEY) == SideItem(KEY, {"vt": 5})
+    assert store.read_item(KEY) == SideItem(KEY, {"virtual_time": 5})
 
 
 def test_a_clause_of_another_kind_is_a_mistake() -> None:
@@ -66,7 +67,16 @@ def test_a_clause_of_another_kind_is_a_mistake() -> None:
 
 
 def test_no_value_has_the_name_of_a_key_of_the_table_or_of_an_index() -> None:
-    assert {*(key.attribute for key in JOBS.keys), EXPIRY, "v"} == NOT_VALUES
+    assert {*(key.attribute for key in JOBS.keys), EXPIRY, "v"} == RESERVED
+    for kind, letters in LETTERS.items():
+        assert not RESERVED & set(letters.values()), kind
+        assert len({*letters.values()}) == len(letters), kind
+    assert LETTERS.keys() == set(SideItemKind)
+
+
+def test_an_attribute_of_a_later_release_keeps_its_letters() -> None:
+    item = {"p": {"S": KEY.partition}, "s": {"S": KEY.sort}, "zz": {"N": "1"}}
+    assert side_item_from(item).values == {"zz": 1}
 
 
 def test_a_record_of_twenty_holders_that_are_uuids_is_one_write_unit(
@@ -82,7 +92,9 @@ def test_a_record_of_twenty_holders_that_are_uuids_is_one_write_unit(
         if number == 0:
             write = create(partition, holder, label, START)
         assert store.write_item(write).is_applied
-    rank = SideItemUpdate(key=SideKey(partition, "G"), sets={"vt": to_ms(START)}, keep_until=START)
+    rank = SideItemUpdate(
+        key=SideKey(partition, "G"), sets={"virtual_time": to_ms(START)}, keep_until=START
+    )
     assert store.write_item(rank).is_applied
     key: dict[str, Any] = {"p": {"S": partition}, "s": {"S": "G"}}
     item = client.get_item(TableName=table, Key=key)["Item"]

@@ -59,8 +59,6 @@ def test_no_other_item_of_the_table_is_a_side_item(partition: str, sort: str) ->
         ({"deletes": True, "keep_until": END}, "cannot change it"),
         ({"deletes": True, "sets": {"g": 1}, "keep_until": END}, "cannot change it"),
         ({}, "changes nothing"),
-        ({"sets": {"s": 1}, "keep_until": END}, "no values"),
-        ({"adds": {"k": 1}, "keep_until": END}, "no values"),
     ],
 )
 def test_a_write_that_makes_no_sense_is_a_mistake(write: dict[str, Any], message: str) -> None:

@@ -6,8 +6,9 @@
 | ``v`` | the version of the layout of its kind |
 | ``x`` | after which second TTL may delete it |
 
-All other attributes are those of the value. None is a key of the table's indexes: no side item is
-in any of them.
+All other attributes are those of the value, by the letters of
+`hourhand.aws.layout.side_item_names`. None is a key of the table's indexes: no side item is in any
+of them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from hourhand.aws.batches import Bulk, read_in_batches
 from hourhand.aws.failures import ConditionRefused, ask_conditionally
+from hourhand.aws.layout.side_item_names import RESERVED, read_name, stored_name
 from hourhand.aws.layout.values import (
     Item,
     Value,
@@ -30,7 +32,6 @@ from hourhand.aws.layout.values import (
 from hourhand.aws.layout.versions import FIRST_VERSION, Kind, in_its_version, require_known
 from hourhand.aws.records import Position, QueriedPage, Records, query_page, require_limit
 from hourhand.domain.side_items import (
-    NOT_VALUES,
     Clause,
     Compares,
     Either,
@@ -38,6 +39,7 @@ from hourhand.domain.side_items import (
     NoItem,
     Path,
     SideItem,
+    SideItemKind,
     SideItemUpdate,
     SideKey,
     SizeIs,
@@ -140,7 +142,7 @@ class DynamoSideItemStore:
 
 def write_arguments(update: SideItemUpdate, version: int) -> dict[str, Any]:
     """Return what UpdateItem or DeleteItem takes for ``update`` on an item of ``version``."""
-    expression = _Expression()
+    expression = _Expression(update.key.kind)
     condition = expression.condition(update, version)
     arguments: dict[str, Any] = {
         "Key": _stored_key(update.key),
@@ -163,29 +165,30 @@ class _Expression:
     So no attribute, and no entry of a map, can be a reserved word or hold a dot.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kind: SideItemKind) -> None:
+        self._kind = kind
         self.names: dict[str, str] = {}
         self.values: dict[str, Value] = {}
         self._placeholders: dict[str, str] = {}
 
     def condition(self, update: SideItemUpdate, version: int) -> str:
-        in_version = f"{self._name('v')} = {self._value(number(version))}"
+        version_name, key_name = self._placeholder("v"), self._placeholder("p")
+        in_version = f"{version_name} = {self._value(number(version))}"
         if version == FIRST_VERSION:
-            in_version = f"attribute_not_exists({self._name('v')}) OR {in_version}"
-        exists = f"attribute_exists({self._name('p')})"
+            in_version = f"attribute_not_exists({version_name}) OR {in_version}"
         if update.keep_until is None:
-            tests = [exists, f"({in_version})"]
+            tests = [f"attribute_exists({key_name})", f"({in_version})"]
         else:
-            tests = [f"(attribute_not_exists({self._name('p')}) OR {in_version})"]
+            tests = [f"(attribute_not_exists({key_name}) OR {in_version})"]
         return " AND ".join([*tests, *map(self._clause, update.expect)])
 
     def change(self, update: SideItemUpdate, version: int) -> str:
-        sets = {path: _stored(value) for path, value in update.sets.items()}
-        sets["v"] = number(version)
+        sets = {self._name(path): _stored(value) for path, value in update.sets.items()}
+        sets[self._placeholder("v")] = number(version)
         if update.keep_until is not None:
-            sets["x"] = number(expiry_seconds(update.keep_until))
+            sets[self._placeholder("x")] = number(expiry_seconds(update.keep_until))
         parts = [
-            "SET " + ", ".join(f"{self._name(path)} = {self._value(v)}" for path, v in sets.items())
+            "SET " + ", ".join(f"{name} = {self._value(value)}" for name, value in sets.items())
         ]
         if update.adds:
             sums = (f"{self._name(n)} {self._value(number(by))}" for n, by in update.adds.items())
@@ -197,7 +200,7 @@ class _Expression:
     def _clause(self, clause: Clause) -> str:
         match clause:
             case NoItem():
-                return f"attribute_not_exists({self._name('p')})"
+                return f"attribute_not_exists({self._placeholder('p')})"
             case Lacks(path):
                 return f"attribute_not_exists({self._name(path)})"
             case Compares(path, sign, value):
@@ -219,8 +222,8 @@ class _Expression:
         return tests[0] if len(tests) == 1 else f"({' AND '.join(tests)})"
 
     def _name(self, path: Path) -> str:
-        parts = (path,) if isinstance(path, str) else path
-        return ".".join(map(self._placeholder, parts))
+        name, *entry = (path,) if isinstance(path, str) else path
+        return ".".join(map(self._placeholder, (stored_name(self._kind, name), *entry)))
 
     def _placeholder(self, name: str) -> str:
         placeholder = self._placeholders.setdefault(name, f"#n{len(self._placeholders)}")
@@ -237,13 +240,18 @@ def side_item_from(item: Item) -> SideItem:
     """Read an item. Raises `WrittenByNewer`."""
     key = SideKey(read_text(item["p"]), read_text(item["s"]))
     require_known(Kind(key.kind.value), item, f"{key.partition} {key.sort}")
-    read = ((name, _read(value)) for name, value in item.items() if name not in NOT_VALUES)
+    read = (
+        (read_name(key.kind, name), _read(value))
+        for name, value in item.items()
+        if name not in RESERVED
+    )
     return SideItem(key, {name: value for name, value in read if value is not None})
 
 
 def stored_side_item(item: SideItem) -> dict[str, Value]:
     """Return an item as `side_item_from` reads it, without its end."""
-    values = {name: _stored(value) for name, value in item.values.items()}
+    kind = item.key.kind
+    values = {stored_name(kind, name): _stored(value) for name, value in item.values.items()}
     return {**_stored_key(item.key), "v": number(FIRST_VERSION), **values}
 
 

@@ -19,7 +19,7 @@ Stored = str | int | Mapping[str, int]
 """What an attribute of a side item holds: a text, a whole number, or a map of numbers."""
 
 Path = str | tuple[str, str]
-"""An attribute, or an entry of an attribute that is a map: ``"g"``, ``("h", "job-1")``."""
+"""An attribute, or an entry of an attribute that is a map: ``"gate"``, ``("holders", "job-1")``."""
 
 Sign = Literal["=", "<", "<=", ">", ">="]
 _ORDERS = {
@@ -46,10 +46,6 @@ slots record, seats, waiters."""
 
 SIGNAL_PREFIX = "S#"
 """The beginning of the sort keys of a run's signals, beside its job."""
-
-NOT_VALUES = frozenset("psbklcdvx")
-"""Attributes of a stored item that are no values: the keys of the jobs table and of its indexes,
-the version and the end."""
 
 _FAIR_SHARE_SHARD = ".f"
 _JOURNAL_SORT = re.compile(r"R\d*#([swktvzcg])")
@@ -258,10 +254,8 @@ class SideItemUpdate:
     deletes: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a write of a key, one that changes nothing, and a deletion that changes."""
+        """Refuse a write that changes nothing, and a deletion that changes."""
         changes = bool(self.sets or self.adds)
-        if taken := NOT_VALUES & {*self.sets, *self.adds}:
-            raise ValueError(f"The write of {self.key} sets {sorted(map(str, taken))}, no values")
         if self.deletes and (changes or self.removes or self.keep_until is not None):
             raise ValueError(f"The deletion of {self.key} cannot change it, too")
         if not (self.deletes or changes or self.removes or self.keep_until is not None):

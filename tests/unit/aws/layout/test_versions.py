@@ -23,6 +23,7 @@ from hourhand.aws.layout.schedules import (
     page_key,
     schedule_key,
 )
+from hourhand.aws.layout.side_item_names import LETTERS
 from hourhand.aws.layout.side_items import text_key
 from hourhand.aws.layout.versions import Kind, found_in, version_of
 from hourhand.aws.schedule_store import DynamoCalendarStore, DynamoScheduleStore
@@ -138,7 +139,8 @@ SIDE_KEYS = {
 
 def side_item_case(key: SideKey) -> Case:
     """Return the case of a side item: all kinds are read and written by the same code."""
-    put = SideItemUpdate(key=key, adds={"a": 1}, keep_until=LATER)
+    name = next(iter(LETTERS[key.kind]))
+    put = SideItemUpdate(key=key, adds={name: 1}, keep_until=LATER)
     return Case(
         table="jobs",
         key={"p": {"S": key.partition}, "s": {"S": key.sort}},
@@ -149,7 +151,7 @@ def side_item_case(key: SideKey) -> Case:
         ),
         writes=(
             lambda s: s.side_items.write_item(put),
-            lambda s: s.side_items.write_item(SideItemUpdate(key=key, removes=("a",))),
+            lambda s: s.side_items.write_item(SideItemUpdate(key=key, removes=(name,))),
             lambda s: s.side_items.write_item(SideItemUpdate(key=key, deletes=True)),
         ),
     )

@@ -114,7 +114,7 @@ def test_a_late_report_of_a_failure_changes_nothing(code: int | None, round_: in
     key = join_record_key("run", 0, "key", 0)
     if code is not None:
         item = items.items[key]
-        items.items[key] = SideItem(key, {**item.values, "e": {"0": code}})
+        items.items[key] = SideItem(key, {**item.values, "ends": {"0": code}})
     is_news = {None: True, 0: False, 1: round_ > 1, 2: round_ > 2, -2: round_ >= 2}[code]
     assert items.write(report_failure(link(0), round_)) is is_news
     assert items.record().ends.get(0) == (round_ if is_news else code)

@@ -40,7 +40,7 @@ def me(generation: int = 2) -> Holder:
 
 def record(**holders: int) -> SideItem:
     """Holders by their generation."""
-    return SideItem(KEY, {"h": {name: number(g, age=5) for name, g in holders.items()}})
+    return SideItem(KEY, {"holders": {name: number(g, age=5) for name, g in holders.items()}})
 
 
 def after_write(update: SideItemUpdate, item: SideItem | None) -> dict[str, int] | None:
@@ -49,7 +49,7 @@ def after_write(update: SideItemUpdate, item: SideItem | None) -> dict[str, int]
         return None
     written = update.apply(item)
     assert written is not None
-    return dict(written.numbers("h"))
+    return dict(written.numbers("holders"))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_record_is_created_once_with_a_short_label() -> None:
     update = create(PARTITION, me(), "ü" * 100, NOW)
     assert after_write(update, None) == {"me": number(2)}
     assert after_write(update, record()) is None
-    label = update.sets["n"]
+    label = update.sets["label"]
     assert isinstance(label, str)
     assert len(label.encode()) == MAX_LABEL_BYTES
 
@@ -160,11 +160,11 @@ def test_a_slot_is_handed_off_to_a_waiter_that_has_none(item: SideItem, is_allow
     if is_allowed:
         written = update.apply(item)
         assert written is not None
-        assert written.number("vt") == 77
+        assert written.number("virtual_time") == 77
 
 
 def test_a_record_shows_whether_a_write_was_made_whose_answer_was_lost() -> None:
-    assert holds_number(SideItem(KEY, {"h": {"me": number(2)}}), me())
+    assert holds_number(SideItem(KEY, {"holders": {"me": number(2)}}), me())
     assert not holds_number(record(me=2), me())
     assert not holds_number(record(), me())
     assert not holds_number(None, me())
@@ -174,9 +174,9 @@ def test_a_hand_off_was_made_only_if_the_ended_job_has_no_slot_any_more() -> Non
     """In the second in which another component granted the waiter, its number is the same."""
     to = Holder("n", 1, number(1))
     assert is_handed_off(record(n=1), me(), to) is False
-    granted = SideItem(KEY, {"h": {"n": number(1)}})
+    granted = SideItem(KEY, {"holders": {"n": number(1)}})
     assert is_handed_off(granted, me(), to)
-    granted_by_another = SideItem(KEY, {"h": {"n": number(1), "me": number(2)}})
+    granted_by_another = SideItem(KEY, {"holders": {"n": number(1), "me": number(2)}})
     assert not is_handed_off(granted_by_another, me(), to)
     assert not is_handed_off(None, me(), to)
 

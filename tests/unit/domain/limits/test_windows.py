@@ -63,7 +63,7 @@ def test_a_sliding_window_has_room_until_its_starts_are_as_many_as_it_allows() -
 def test_the_oldest_start_of_a_window_makes_room(
     starts: tuple[float, ...], gives: Pass, at: float
 ) -> None:
-    item, state = state_of(t=times(*starts))
+    item, state = state_of(starts=times(*starts))
     write = SLIDING.start_write(KEY, state, COST, BOUNDS, NOW)
     assert (write.gives, write.at) == (gives, after(at))
     assert len(applied(write, item).starts) <= max(3, len(starts))
@@ -73,11 +73,11 @@ def test_the_oldest_start_of_a_window_makes_room(
     ("values", "gives"),
     [
         ({}, Pass.START),
-        ({"w": WINDOW, "n": 2}, Pass.START),
-        ({"w": WINDOW - 1, "n": 3}, Pass.START),
+        ({"window": WINDOW, "window_starts": 2}, Pass.START),
+        ({"window": WINDOW - 1, "window_starts": 3}, Pass.START),
         # A clock that is behind sees a window that others have begun.
-        ({"w": WINDOW + 1, "n": 2}, Pass.START),
-        ({"w": WINDOW, "n": 3}, Pass.RESERVE),
+        ({"window": WINDOW + 1, "window_starts": 2}, Pass.START),
+        ({"window": WINDOW, "window_starts": 3}, Pass.RESERVE),
     ],
 )
 def test_a_fixed_window_counts_its_starts(values: dict[str, int], gives: Pass) -> None:
@@ -85,7 +85,7 @@ def test_a_fixed_window_counts_its_starts(values: dict[str, int], gives: Pass) -
     write = FIXED.start_write(KEY, state, COST, BOUNDS, NOW)
     assert write.gives is gives
     if gives is Pass.START:
-        expected = 3 if values.get("n") == 2 else 1
+        expected = 3 if values.get("window_starts") == 2 else 1
         assert applied(write, item).window_starts == expected
     else:
         assert write.at == after(60), "noon is the beginning of a window"
@@ -93,7 +93,7 @@ def test_a_fixed_window_counts_its_starts(values: dict[str, int], gives: Pass) -
 
 @pytest.mark.parametrize("windows", [SLIDING, FIXED], ids=["sliding", "fixed"])
 def test_jobs_that_wait_start_by_equal_distances(windows: Windows) -> None:
-    item, state = state_of(t=times(-30, -20, -10), w=WINDOW, n=3)
+    item, state = state_of(starts=times(-30, -20, -10), window=WINDOW, window_starts=3)
     found: list[datetime] = []
     for _ in range(3):
         write = windows.reserve_write(KEY, state, COST, BOUNDS, NOW)
@@ -107,9 +107,9 @@ def test_jobs_that_wait_start_by_equal_distances(windows: Windows) -> None:
 
 @pytest.mark.parametrize("windows", [SLIDING, FIXED], ids=["sliding", "fixed"])
 def test_a_job_that_comes_back_starts_whatever_the_line_is(windows: Windows) -> None:
-    _, state = state_of(a=BOUNDS.now + 90 * SECOND)
+    _, state = state_of(line=BOUNDS.now + 90 * SECOND)
     assert windows.gate_write(KEY, state, COST, BOUNDS, NOW).gives is Pass.GATE
-    _, state = state_of(t=times(-30, -20, -10), w=WINDOW, n=3)
+    _, state = state_of(starts=times(-30, -20, -10), window=WINDOW, window_starts=3)
     assert windows.gate_write(KEY, state, COST, BOUNDS, NOW).gives is Pass.RESERVE
 
 
@@ -122,7 +122,7 @@ def test_a_start_is_refused_where_another_was_counted(windows: Windows) -> None:
 
 
 def test_a_held_gate_lets_none_start() -> None:
-    item, state = state_of(g=BOUNDS.now + 30 * SECOND)
+    item, state = state_of(gate=BOUNDS.now + 30 * SECOND)
     for windows in (SLIDING, FIXED):
         write = windows.start_write(KEY, state, COST, BOUNDS, NOW)
         assert (write.gives, write.at) == (Pass.RESERVE, after(30))
@@ -135,16 +135,16 @@ def test_the_starts_of_a_window_fit_in_an_item_and_are_read_as_they_were() -> No
     starts = tuple(BOUNDS.now + number * step for number in range(MAX_EXACT_COUNT))
     text = starts_text(starts)
     assert len(text) < 900
-    assert read_state(SideItem(KEY, {"t": text})).starts == starts
+    assert read_state(SideItem(KEY, {"starts": text})).starts == starts
 
 
 def test_a_clock_that_is_behind_starts_nothing_in_a_full_window_of_those_ahead() -> None:
-    _, state = state_of(w=WINDOW + 1, n=3)
+    _, state = state_of(window=WINDOW + 1, window_starts=3)
     write = FIXED.start_write(KEY, state, COST, BOUNDS, NOW)
     assert (write.gives, write.at) == (Pass.RESERVE, after(120))
 
 
 def test_a_clock_that_is_behind_notes_no_start_before_the_last() -> None:
-    item, state = state_of(t=times(1))
+    item, state = state_of(starts=times(1))
     after_write = applied(SLIDING.start_write(KEY, state, COST, BOUNDS, NOW), item)
     assert after_write.starts == (BOUNDS.now + SECOND,) * 2

@@ -120,7 +120,7 @@ def test_incarnations_are_numbered_and_the_record_names_the_newest() -> None:
         assert job.unique_key[1] == number
         world.deliver()
     [record] = world.side_items.items().values()
-    assert record.number("e") == 3
+    assert record.number("newest") == 3
     assert len(world.store.jobs()) == 3
 
 
@@ -261,7 +261,7 @@ def test_a_submission_that_died_before_the_record_is_found_by_the_next() -> None
     assert world.submit(payload=DAY).id == job.id
     assert len(world.store.jobs()) == 1
     [record] = world.side_items.items().values()
-    assert record.number("e") == 1
+    assert record.number("newest") == 1
 
 
 def test_the_payload_of_a_submission_that_came_second_expires() -> None:
@@ -325,7 +325,7 @@ def test_a_job_that_is_deleted_as_a_submission_meets_it_is_created_anew(
     assert refusals == []
     assert list(world.store.jobs()) == [job.id]
     [record] = world.side_items.items().values()
-    assert record.number("e") == 1
+    assert record.number("newest") == 1
 
 
 # --- many ---

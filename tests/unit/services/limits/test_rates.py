@@ -359,11 +359,11 @@ def fill(world: World, length: timedelta) -> None:
     """Let the line of the only limiter be so long."""
     [key] = [key for key in world.side_items.items() if key.partition.startswith("m.")]
     item = world.side_items.items()[key]
-    line = item.number("a") or 0
+    line = item.number("line") or 0
     world.side_items.write_item(
         SideItemUpdate(
             key=key,
-            sets={"a": line + length // timedelta(microseconds=1)},
+            sets={"line": line + length // timedelta(microseconds=1)},
             keep_until=world.clock.now() + length,
         )
     )

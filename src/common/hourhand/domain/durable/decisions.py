@@ -48,5 +48,5 @@ def decisions_in_force(record: Record, names: Sequence[str], journal: Journal) -
 def decisions_allowed(scope: Scope, seen: Record | None) -> tuple[Alternative, ...]:
     """What may stand where decisions are recorded: the very record that was read."""
     if seen is None:
-        return (NoItem(), Compares("cr", "<", scope.created_ms))
-    return ((scope.is_own, Compares("n", "=", seen.count)),)
+        return (NoItem(), Compares("created_ms", "<", scope.created_ms))
+    return ((scope.is_own, Compares("count", "=", seen.count)),)

@@ -63,7 +63,7 @@ MAX_CHILDREN = 100_000
 OPEN, LOCKED = 1, 2
 """Whether a batch takes members, or is being closed: ``op`` of its root."""
 
-_ENDS = "e"
+_ENDS = "ends"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,30 +319,30 @@ def join_of(item: SideItem) -> JoinRecord:
     """Read a join record."""
     key, _, number = item.key.sort.partition("#c")[2].partition(".")
     call = ChildrenCall(
-        total=item.number("tt") or 0,
-        handler=item.text("hn") or "",
-        is_map=bool(item.number("mp")),
-        is_abandoned=bool(item.number("oe")),
-        window=item.number("wn"),
-        tolerate=item.number("tl"),
-        min_success=item.number("ms"),
+        total=item.number("total") or 0,
+        handler=item.text("handler") or "",
+        is_map=bool(item.number("is_map")),
+        is_abandoned=bool(item.number("is_abandoned")),
+        window=item.number("window"),
+        tolerate=item.number("tolerate"),
+        min_success=item.number("min_success"),
     )
     added = None
-    if item.number("n") is None:
-        added = {int(name): state for name, state in item.numbers("a").items()}
+    if item.number("count") is None:
+        added = {int(name): state for name, state in item.numbers("places").items()}
     return JoinRecord(
         key=key,
         number=int(number),
-        created_ms=item.number("cr") or 0,
-        round=item.number("rd") or 0,
-        token=item.number("f") or 0,
-        order=item.number("i") or 0,
-        began_ms=item.number("bg"),
-        path=item.text("pa") or "",
-        expected=len(item.numbers("a")) if added is not None else item.number("n") or 0,
+        created_ms=item.number("created_ms") or 0,
+        round=item.number("round") or 0,
+        token=item.number("token") or 0,
+        order=item.number("order") or 0,
+        began_ms=item.number("began_ms"),
+        path=item.text("path") or "",
+        expected=len(item.numbers("places")) if added is not None else item.number("count") or 0,
         call=call,
         ends={int(name): code for name, code in item.numbers(_ENDS).items()},
-        result_text=item.text("r"),
+        result_text=item.text("result_text"),
         added=added,
     )
 
@@ -371,12 +371,12 @@ def without_strays(records: Sequence[JoinRecord]) -> tuple[JoinRecord, ...]:
 def root_of(item: SideItem) -> RootRecord:
     """Read the root of a call."""
     return RootRecord(
-        records=item.number("n") or 0,
-        full={int(name): count for name, count in item.numbers("sh").items()},
-        failed={int(name): count for name, count in item.numbers("fa").items()},
-        opening=item.number("op"),
-        total=item.number("tt"),
-        version=item.number("vn") or 0,
+        records=item.number("count") or 0,
+        full={int(name): count for name, count in item.numbers("full").items()},
+        failed={int(name): count for name, count in item.numbers("failed").items()},
+        opening=item.number("opening"),
+        total=item.number("total"),
+        version=item.number("version") or 0,
     )
 
 
@@ -385,25 +385,25 @@ def put_join(
 ) -> SideItemUpdate:
     """Return the write that puts a join record, unless it is there. It precedes its children."""
     given: dict[Path, Stored | None] = {
-        "wn": call.window,
-        "tl": call.tolerate,
-        "ms": call.min_success,
-        "oe": 1 if call.is_abandoned else None,
-        "mp": 1 if call.is_map else None,
+        "window": call.window,
+        "tolerate": call.tolerate,
+        "min_success": call.min_success,
+        "is_abandoned": 1 if call.is_abandoned else None,
+        "is_map": 1 if call.is_map else None,
     }
     return SideItemUpdate(
         key=join_record_key(scope.run_id, scope.segment, key, number),
         expect=(NoItem(),),
         sets={
-            "cr": scope.created_ms,
-            "rd": scope.round,
-            "f": scope.token,
-            "i": order,
-            "bg": now_ms,
-            "pa": path,
-            "hn": call.handler,
-            "n": call.expected(number),
-            "tt": call.total,
+            "created_ms": scope.created_ms,
+            "round": scope.round,
+            "token": scope.token,
+            "order": order,
+            "began_ms": now_ms,
+            "path": path,
+            "handler": call.handler,
+            "count": call.expected(number),
+            "total": call.total,
             _ENDS: {},
             **{name: value for name, value in given.items() if value is not None},
         },
@@ -416,7 +416,7 @@ def put_root(scope: Scope, key: str, call: ChildrenCall) -> SideItemUpdate:
     return SideItemUpdate(
         key=root_key(scope.run_id, scope.segment, key),
         expect=(NoItem(),),
-        sets={"cr": scope.created_ms, "n": call.records, "sh": {}, "fa": {}},
+        sets={"created_ms": scope.created_ms, "count": call.records, "full": {}, "failed": {}},
         keep_until=scope.keep_until,
     )
 
@@ -425,7 +425,7 @@ def report_success(link: ParentLink, result_text: str | None) -> SideItemUpdate:
     """Return the write that records the success of a child, whatever stands of it."""
     sets: dict[Path, Stored] = {(_ENDS, str(link.position)): 0}
     if result_text is not None:
-        sets["r"] = result_text
+        sets["result_text"] = result_text
     return _report(link, sets)
 
 
@@ -461,9 +461,9 @@ def report_full(run_id: str, segment: int, record: JoinRecord) -> SideItemUpdate
     invocation, and what it lacked would be a wake-up that is lost.
     """
     number = str(record.number)
-    sets: dict[Path, Stored] = {("sh", number): record.succeeded}
+    sets: dict[Path, Stored] = {("full", number): record.succeeded}
     if record.failed:
-        sets["fa", number] = record.failed
+        sets["failed", number] = record.failed
     return SideItemUpdate(key=root_key(run_id, segment, record.key), sets=sets)
 
 
@@ -472,7 +472,7 @@ def report_failures(run_id: str, segment: int, record: JoinRecord) -> SideItemUp
 
     A late copy with a lower number is refused.
     """
-    entry = ("fa", str(record.number))
+    entry = ("failed", str(record.number))
     fewer = either(Lacks(entry), Compares(entry, "<", record.failed))
     root = root_key(run_id, segment, record.key)
     return SideItemUpdate(key=root, expect=(fewer,), sets={entry: record.failed})
@@ -487,13 +487,13 @@ def require_rounds(scope: Scope, record: JoinRecord, rounds: Mapping[int, int]) 
     return SideItemUpdate(
         key=join_record_key(scope.run_id, scope.segment, record.key, record.number),
         expect=(
-            Compares("cr", "=", scope.created_ms),
-            Compares("rd", "=", record.round),
+            Compares("created_ms", "=", scope.created_ms),
+            Compares("round", "=", record.round),
             *(Compares((_ENDS, str(n)), "=", record.ends[n]) for n in rounds),
         ),
         # Not lower: a late owner of an older round must not open the record once more.
         sets={
-            "rd": max(scope.round, record.round),
+            "round": max(scope.round, record.round),
             **{(_ENDS, str(n)): -round_ for n, round_ in rounds.items()},
         },
     )

@@ -29,7 +29,7 @@ from hourhand.domain.durable.writes import Scope
 from hourhand.domain.jobs.parents import CHUNK
 from hourhand.domain.side_items import Clause, Compares, Lacks, NoItem, SideItemUpdate
 
-_PLACES = "a"
+_PLACES = "places"
 _RESERVED, _THERE = 0, 1
 
 
@@ -38,7 +38,13 @@ def put_open_root(scope: Scope, key: str) -> SideItemUpdate:
     return SideItemUpdate(
         key=root_key(scope.run_id, scope.segment, key),
         expect=(NoItem(),),
-        sets={"cr": scope.created_ms, "op": OPEN, "vn": 0, "sh": {}, "fa": {}},
+        sets={
+            "created_ms": scope.created_ms,
+            "opening": OPEN,
+            "version": 0,
+            "full": {},
+            "failed": {},
+        },
         keep_until=scope.keep_until,
     )
 
@@ -51,12 +57,12 @@ def put_reserved(
         key=join_record_key(scope.run_id, scope.segment, key, number),
         expect=(NoItem(),),
         sets={
-            "cr": scope.created_ms,
-            "rd": scope.round,
-            "bg": now_ms,
-            "pa": path,
-            "mp": 1,
-            "e": {},
+            "created_ms": scope.created_ms,
+            "round": scope.round,
+            "began_ms": now_ms,
+            "path": path,
+            "is_map": 1,
+            "ends": {},
             _PLACES: {str(position): _RESERVED for position in positions},
         },
         keep_until=scope.keep_until,
@@ -70,7 +76,7 @@ def reserve(scope: Scope, key: str, number: int, positions: Collection[int]) -> 
     """
     return SideItemUpdate(
         key=join_record_key(scope.run_id, scope.segment, key, number),
-        expect=(Lacks("n"), *(Lacks((_PLACES, str(n))) for n in positions)),
+        expect=(Lacks("count"), *(Lacks((_PLACES, str(n))) for n in positions)),
         sets={(_PLACES, str(n)): _RESERVED for n in positions},
     )
 
@@ -82,7 +88,7 @@ def confirm(scope: Scope, key: str, number: int, positions: Collection[int]) -> 
     """
     return SideItemUpdate(
         key=join_record_key(scope.run_id, scope.segment, key, number),
-        expect=(Lacks("n"),),
+        expect=(Lacks("count"),),
         sets={(_PLACES, str(n)): _THERE for n in positions},
     )
 
@@ -95,7 +101,7 @@ def state_total(scope: Scope, key: str, total: int, *, version: int) -> SideItem
     return SideItemUpdate(
         key=root_key(scope.run_id, scope.segment, key),
         expect=_is_open_at(version),
-        sets={"tt": total, "n": -(-total // CHUNK), "vn": version + 1},
+        sets={"total": total, "count": -(-total // CHUNK), "version": version + 1},
     )
 
 
@@ -104,7 +110,7 @@ def object_to_total(scope: Scope, key: str, *, version: int) -> SideItemUpdate:
     return SideItemUpdate(
         key=root_key(scope.run_id, scope.segment, key),
         expect=_is_open_at(version),
-        sets={"vn": version + 1},
+        sets={"version": version + 1},
     )
 
 
@@ -113,12 +119,12 @@ def lock(scope: Scope, key: str, *, version: int) -> SideItemUpdate:
     return SideItemUpdate(
         key=root_key(scope.run_id, scope.segment, key),
         expect=_is_open_at(version),
-        sets={"op": LOCKED},
+        sets={"opening": LOCKED},
     )
 
 
 def _is_open_at(version: int) -> tuple[Clause, ...]:
-    return (Compares("op", "=", OPEN), Compares("vn", "=", version))
+    return (Compares("opening", "=", OPEN), Compares("version", "=", version))
 
 
 def seal(scope: Scope, record: JoinRecord, total: int) -> SideItemUpdate:
@@ -126,8 +132,8 @@ def seal(scope: Scope, record: JoinRecord, total: int) -> SideItemUpdate:
     call = ChildrenCall(total=total, handler="")
     return SideItemUpdate(
         key=join_record_key(scope.run_id, scope.segment, record.key, record.number),
-        expect=(Lacks("n"),),
-        sets={"n": call.expected(record.number), "tt": total, "tl": 0},
+        expect=(Lacks("count"),),
+        sets={"count": call.expected(record.number), "total": total, "tolerate": 0},
         removes=(_PLACES,),
     )
 
@@ -136,8 +142,8 @@ def end_opening(scope: Scope, key: str) -> SideItemUpdate:
     """Return the write after which a locked batch is closed: its join records are sealed."""
     return SideItemUpdate(
         key=root_key(scope.run_id, scope.segment, key),
-        expect=(Compares("op", "=", LOCKED),),
-        removes=("op",),
+        expect=(Compares("opening", "=", LOCKED),),
+        removes=("opening",),
     )
 
 

@@ -1,24 +1,4 @@
-"""The records of a run's journal, as they stand beside its job.
-
-| attribute | what |
-|---|---|
-| ``cr`` | when the job was created, in ms: whose record it is, for an id can be used again |
-| ``o`` | the outcome, see `Outcome` |
-| ``rd``, ``f``, ``i`` | the round, the fencing token, the number of the record in the invocation |
-| ``n`` | tries of a step so far, or saves of a cursor |
-| ``bg``, ``e`` | when the last try began and ended, in ms |
-| ``r`` | the result or the error, or ``vr``: where it is, and its size in ``vs`` |
-| ``u`` | when a retry is due or a wait times out, in ms |
-| ``g`` | which signal a wait returned |
-| ``wt`` | what a wait is for: the letter of its kind |
-| ``sc``, ``hb``, ``hs`` | of a callback: its secret, its last heartbeat in ms, and the seconds |
-| ``pv``, ``cm`` | 1: the result is not to be shown; the step has a compensation |
-| ``lz`` | 1: a replay reads the result only where it is asked for |
-| ``m`` | of the decision record of a graph: the decision on each node, by its number |
-| ``uk`` | 1: an earlier try under its key may have had its effect |
-| ``rr`` | of a step with a compensation: the round that gave its key |
-| ``ef`` | of such a step: the effects that it had before, by the rounds of their keys, as JSON |
-| ``nm`` | of a cursor: how often the rows so far used each name, as JSON |
+"""The records of a run's journal, which stand beside its job.
 
 Join records, which count the ends of child jobs, are in `hourhand.domain.durable.joins`. A call
 that submitted children is one `Record` here.
@@ -29,9 +9,9 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hourhand.domain.durable.names import branch_of, is_below
 from hourhand.domain.jobs.job import ErrorInfo
@@ -104,34 +84,20 @@ class RecordOutcome(StrEnum):
 
 SETTLED = frozenset({RecordOutcome.SUCCEEDED, RecordOutcome.FAILED, RecordOutcome.TIMED_OUT})
 
-ATTRIBUTES = (
-    *(
-        "bg",
-        "cm",
-        "e",
-        "ef",
-        "g",
-        "hb",
-        "hs",
-        "lz",
-        "n",
-        "nm",
-        "pv",
-        "r",
-        "rr",
-        "sc",
-        "u",
-        "uk",
-        "vr",
-    ),
-    *("vs", "wt"),
-)
-"""Those that a write of a record removes unless it sets them."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One record. Times are in ms. ``joined``: of a call that submitted children, their ends."""
+    """One record. Times are in ms.
+
+    ``created_ms``: when its job was created: whose record it is, for an id can be used again.
+    ``index``: its number in the invocation that has the ``token``. ``count``: tries of a step so
+    far, or saves of a cursor. ``text``: the result or the error as JSON; or ``place``: where it is,
+    of ``size`` bytes. ``until_ms``: when a retry is due or a wait times out. ``decisions``: of a
+    graph, on each node by its number. ``joined``: of a call that submitted children, their ends.
+    ``is_unknown``: an earlier try under its key may have had its effect. ``key_round``,
+    ``effects_text``: of a step with a compensation, the round that gave its key, and the effects
+    that it had before. ``names_text``: of a cursor, how often the rows so far used each name.
+    """
 
     kind: RecordKind
     path: str
@@ -191,6 +157,13 @@ class Record:
         return ErrorInfo(type=kind, message=message, retryable=is_retried)
 
 
+_STORED = {one.name for one in fields(Record)} - {"kind", "path", "joined"}
+ATTRIBUTES = tuple(
+    sorted(_STORED - {"created_ms", "outcome", "round", "token", "index", "decisions"})
+)
+"""Those that a write of a record removes unless it sets them."""
+
+
 def sleeps(record: Record) -> bool:
     """Whether a record is that of a sleep, which ends by its time alone."""
     return record.kind is RecordKind.WAIT and record.waits_for == SLEEP
@@ -201,38 +174,17 @@ def error_text(error: ErrorInfo) -> str:
     return json.dumps([error.type, error.message[:ERROR_MESSAGE_CHARACTERS]], ensure_ascii=False)
 
 
+_FLAGS = ("is_private", "is_compensated", "is_lazy", "is_unknown")
+
+
 def record_of(item: SideItem) -> Record:
     """Read a record of a journal."""
     _, _, rest = item.key.sort.partition("#")
-    return Record(
-        kind=RecordKind(rest[0]),
-        path=rest[1:],
-        created_ms=item.number("cr") or 0,
-        outcome=RecordOutcome(item.text("o") or RecordOutcome.SUCCEEDED),
-        round=item.number("rd") or 0,
-        token=item.number("f") or 0,
-        index=item.number("i") or 0,
-        count=item.number("n") or 0,
-        began_ms=item.number("bg"),
-        ended_ms=item.number("e"),
-        text=item.text("r"),
-        place=item.text("vr"),
-        size=item.number("vs") or 0,
-        until_ms=item.number("u"),
-        signal=item.text("g"),
-        waits_for=item.text("wt") or "",
-        secret=item.text("sc"),
-        beat_ms=item.number("hb"),
-        beat_seconds=item.number("hs"),
-        is_private=bool(item.number("pv")),
-        is_compensated=bool(item.number("cm")),
-        is_lazy=bool(item.number("lz")),
-        decisions=item.numbers("m"),
-        is_unknown=bool(item.number("uk")),
-        key_round=item.number("rr") or 0,
-        effects_text=item.text("ef"),
-        names_text=item.text("nm"),
-    )
+    values: dict[str, Any] = dict.fromkeys(("created_ms", "round", "token", "index"), 0)
+    values |= {name: value for name, value in item.values.items() if name in _STORED}
+    values |= {flag: bool(values.get(flag)) for flag in _FLAGS}
+    outcome = RecordOutcome(item.text("outcome") or RecordOutcome.SUCCEEDED)
+    return Record(**{**values, "kind": RecordKind(rest[0]), "path": rest[1:], "outcome": outcome})
 
 
 def journal_prefix(segment: int) -> str:

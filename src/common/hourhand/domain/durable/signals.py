@@ -70,15 +70,15 @@ def signal_of(item: SideItem) -> Signal:
     """Read a signal."""
     _, name, signal_id = item.key.sort.split("#", 2)
     return Signal(
-        number=item.number("n") or 0,
-        at_ms=item.number("at") or 0,
+        number=item.number("number") or 0,
+        at_ms=item.number("at_ms") or 0,
         id=signal_id,
         name=name,
-        text=item.text("r"),
-        place=item.text("vr"),
-        created_ms=item.number("cr") or 0,
-        taken_by=item.text("w"),
-        segment=item.number("sg"),
+        text=item.text("text"),
+        place=item.text("place"),
+        created_ms=item.number("created_ms") or 0,
+        taken_by=item.text("taken_by"),
+        segment=item.number("segment"),
     )
 
 
@@ -103,16 +103,22 @@ def free_signals(
 
 def put_signal(run_id: str, signal: Signal, keep_until: datetime) -> SideItemUpdate:
     """Return the write of a signal, if its id is new to this run."""
-    sets: dict[Path, Stored] = {"cr": signal.created_ms, "n": signal.number, "at": signal.at_ms}
+    sets: dict[Path, Stored] = {
+        "created_ms": signal.created_ms,
+        "number": signal.number,
+        "at_ms": signal.at_ms,
+    }
     if signal.text is not None:
-        sets["r"] = signal.text
+        sets["text"] = signal.text
     if signal.place is not None:
-        sets["vr"] = signal.place
+        sets["place"] = signal.place
     return SideItemUpdate(
         key=signal_key(run_id, signal.name, signal.id),
-        expect=(either(NoItem(), Compares("cr", "<", signal.created_ms)),),
+        expect=(either(NoItem(), Compares("created_ms", "<", signal.created_ms)),),
         sets=sets,
-        removes=tuple(name for name in ("r", "vr", "w", "sg") if name not in sets),
+        removes=tuple(
+            name for name in ("text", "place", "taken_by", "segment") if name not in sets
+        ),
         keep_until=keep_until,
     )
 
@@ -122,14 +128,14 @@ def take_signal(run_id: str, signal: Signal, path: str, keep_until: datetime) ->
     return SideItemUpdate(
         key=signal_key(run_id, signal.name, signal.id),
         expect=(
-            Compares("cr", "=", signal.created_ms),
+            Compares("created_ms", "=", signal.created_ms),
             either(
-                Lacks("w"),
-                Compares("w", "=", path),
-                Compares("w", "=", signal.taken_by or path),
+                Lacks("taken_by"),
+                Compares("taken_by", "=", path),
+                Compares("taken_by", "=", signal.taken_by or path),
             ),
         ),
-        sets={"w": path},
+        sets={"taken_by": path},
         keep_until=keep_until,
     )
 
@@ -140,7 +146,7 @@ def mark_consumed(
     """Return the write that keeps a signal from all waits, also those of the next segment."""
     return SideItemUpdate(
         key=signal_key(run_id, name, signal_id),
-        expect=(Compares("cr", "=", created_ms),),
-        sets={"sg": segment},
+        expect=(Compares("created_ms", "=", created_ms),),
+        sets={"segment": segment},
         keep_until=keep_until,
     )

@@ -41,14 +41,14 @@ class Scope:
     @property
     def is_own(self) -> Clause:
         """The record is of this run, not of an earlier job of the same id."""
-        return Compares("cr", "=", self.created_ms)
+        return Compares("created_ms", "=", self.created_ms)
 
     def may_put(self, floor: int) -> tuple[Alternative, ...]:
         """No record counts: there is none, or it is another run's, or of an older round."""
         return (
             NoItem(),
-            Compares("cr", "<", self.created_ms),
-            (self.is_own, Compares("rd", "<", floor)),
+            Compares("created_ms", "<", self.created_ms),
+            (self.is_own, Compares("round", "<", floor)),
         )
 
 
@@ -63,10 +63,10 @@ def put_record(
 ) -> SideItemUpdate:
     """Return the write of a whole record, where one of ``allowed`` holds for what stands."""
     sets: dict[Path, Stored] = {
-        "cr": scope.created_ms,
-        "rd": scope.round,
-        "f": scope.token,
-        "i": index,
+        "created_ms": scope.created_ms,
+        "round": scope.round,
+        "token": scope.token,
+        "index": index,
         **{name: value for name, value in values.items() if value is not None},
     }
     return SideItemUpdate(
@@ -90,7 +90,7 @@ def put_reset(
     return SideItemUpdate(
         key=record_key(scope.run_id, scope.segment, RecordKind.RESET, name),
         expect=(NoItem(),),
-        sets={"cr": scope.created_ms, "fl": resets, "kr": keys},
+        sets={"created_ms": scope.created_ms, "resets": resets, "keys": keys},
         keep_until=scope.keep_until,
     )
 
@@ -99,7 +99,7 @@ def put_value(scope: Scope, path: str, writer: str, text: str) -> SideItemUpdate
     """Return the write of a result that is too large for its record."""
     return SideItemUpdate(
         key=value_key(scope.run_id, scope.segment, path, writer),
-        sets={"cr": scope.created_ms, "r": text},
+        sets={"created_ms": scope.created_ms, "text": text},
         keep_until=scope.keep_until,
     )
 
@@ -108,9 +108,9 @@ def same_retry(scope: Scope, seen: Record) -> Alternative:
     """The step failed and is retrying, and no other worker has added an attempt since."""
     return (
         scope.is_own,
-        Compares("o", "=", RecordOutcome.RETRYING.value),
-        Compares("rd", "=", seen.round),
-        Compares("n", "=", seen.count),
+        Compares("outcome", "=", RecordOutcome.RETRYING.value),
+        Compares("round", "=", seen.round),
+        Compares("count", "=", seen.count),
     )
 
 
@@ -134,8 +134,8 @@ def start_allowed(
         allowed += (
             (
                 scope.is_own,
-                Compares("o", "=", RecordOutcome.STARTED.value),
-                Compares("f", "<", scope.token),
+                Compares("outcome", "=", RecordOutcome.STARTED.value),
+                Compares("token", "<", scope.token),
             ),
         )
     return allowed
@@ -146,9 +146,9 @@ def outcome_allowed(scope: Scope, count: int) -> tuple[Alternative, ...]:
     return (
         (
             scope.is_own,
-            Compares("o", "=", RecordOutcome.STARTED.value),
-            Compares("f", "=", scope.token),
-            Compares("n", "=", count),
+            Compares("outcome", "=", RecordOutcome.STARTED.value),
+            Compares("token", "=", scope.token),
+            Compares("count", "=", count),
         ),
     )
 
@@ -158,8 +158,8 @@ def interruption_allowed(scope: Scope, seen: Record) -> tuple[Alternative, ...]:
     return (
         (
             scope.is_own,
-            Compares("o", "=", RecordOutcome.STARTED.value),
-            Compares("f", "=", seen.token),
+            Compares("outcome", "=", RecordOutcome.STARTED.value),
+            Compares("token", "=", seen.token),
         ),
     )
 
@@ -168,7 +168,7 @@ def wait_allowed(scope: Scope, floor: int) -> tuple[Alternative, ...]:
     """What may stand where the outcome of a wait is recorded."""
     return (
         *scope.may_put(floor),
-        (scope.is_own, Compares("o", "=", RecordOutcome.WAITING.value)),
+        (scope.is_own, Compares("outcome", "=", RecordOutcome.WAITING.value)),
     )
 
 
@@ -177,9 +177,9 @@ def cursor_allowed(scope: Scope, floor: int, saves: int) -> tuple[Alternative, .
 
     Never that of an iteration that is over.
     """
-    goes_on = (scope.is_own, Compares("o", "=", RecordOutcome.WAITING.value))
+    goes_on = (scope.is_own, Compares("outcome", "=", RecordOutcome.WAITING.value))
     return (
         *scope.may_put(floor),
-        (*goes_on, Compares("f", "<", scope.token)),
-        (*goes_on, Compares("f", "=", scope.token), Compares("n", "=", saves)),
+        (*goes_on, Compares("token", "<", scope.token)),
+        (*goes_on, Compares("token", "=", scope.token), Compares("count", "=", saves)),
     )

@@ -77,12 +77,12 @@ class Quota:
     def count_write(self, jobs: int, now: datetime) -> SideItemUpdate:
         """Return the write that counts jobs in the present minute."""
         key = self._key(f"a.{bucket_of(now)}")
-        return SideItemUpdate(key=key, adds={"n": jobs}, keep_until=now + KEPT)
+        return SideItemUpdate(key=key, adds={"jobs": jobs}, keep_until=now + KEPT)
 
     def live_write(self, by_shard: Mapping[int, int], now: datetime) -> SideItemUpdate:
         """Return the write that keeps how many live jobs a tick saw in each of its shards."""
-        sets: dict[Path, Stored] = {f"n{shard}": jobs for shard, jobs in by_shard.items()}
-        sets |= {f"t{shard}": bucket_of(now) for shard in by_shard}
+        sets: dict[Path, Stored] = {f"jobs{shard}": jobs for shard, jobs in by_shard.items()}
+        sets |= {f"at{shard}": bucket_of(now) for shard in by_shard}
         return SideItemUpdate(key=self.live_key, sets=sets, keep_until=now + KEPT)
 
     def _key(self, sort: str) -> SideKey:
@@ -94,6 +94,6 @@ def live_jobs(item: SideItem | None, now: datetime) -> int:
     if item is None:
         return 0
     oldest = bucket_of(now) - COUNTED_MINUTES
-    shards = [name[1:] for name in item.values if name[0] == "t"]
-    counted = [shard for shard in shards if (item.number(f"t{shard}") or 0) >= oldest]
-    return sum(item.number(f"n{shard}") or 0 for shard in counted)
+    shards = [name.removeprefix("at") for name in item.values if name.startswith("at")]
+    counted = [shard for shard in shards if (item.number(f"at{shard}") or 0) >= oldest]
+    return sum(item.number(f"jobs{shard}") or 0 for shard in counted)

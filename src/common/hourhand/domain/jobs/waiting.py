@@ -30,7 +30,7 @@ PAUSE = "p"
 WAITERS_KEPT = timedelta(days=90)
 """How long a waiter record is kept after its last write."""
 
-_GENERATION = "g"
+_GENERATION = "generation"
 """The attribute of a waiter record; its key names the job."""
 
 MAX_POSITION = 100

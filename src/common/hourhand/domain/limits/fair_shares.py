@@ -26,7 +26,7 @@ STRIDE = 1_000
 SHARES_KEPT = timedelta(days=90)
 """How long the share of a tenant is kept after its last write."""
 
-_NEXT = "a"
+_NEXT = "next"
 
 
 def share_key(digest16: str, tenant: str | None) -> SideKey:

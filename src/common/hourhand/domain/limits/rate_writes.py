@@ -39,13 +39,13 @@ RATES_KEPT = timedelta(days=90)
 
 NO_LEAD = timedelta(0)
 
-LINE = "a"
-GATE = "g"
-RESET_FROM = "r"
-RESET_AT = "z"
-STARTS = "t"
-WINDOW = "w"
-WINDOW_STARTS = "n"
+LINE = "line"
+GATE = "gate"
+RESET_FROM = "reset_from"
+RESET_AT = "reset_at"
+STARTS = "starts"
+WINDOW = "window"
+WINDOW_STARTS = "window_starts"
 """The attributes of a state. The last three are those of `hourhand.domain.limits.windows`."""
 
 

@@ -50,11 +50,11 @@ MAX_LABEL_BYTES = 64
 """With it, the record of 20 holders whose ids have 36 characters, as UUIDs, stays below 1,024
 bytes, so that a write of it is one unit."""
 
-_HOLDERS = "h"
-_LABEL = "n"
-_VIRTUAL_TIME = "vt"
-_SEATED_JOB = "j"
-_SEATED_RANK = "r"
+_HOLDERS = "holders"
+_LABEL = "label"
+_VIRTUAL_TIME = "virtual_time"
+_SEATED_JOB = "job_id"
+_SEATED_RANK = "rank"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def put_seat(
         key=_seat_key(partition, seat),
         expect=(NoItem(),) if replaced is None else _is_seated(replaced),
         sets={
-            "g": waiter.generation,
+            "generation": waiter.generation,
             _SEATED_JOB: waiter.job_id,
             _SEATED_RANK: waiter.rank,
         },
@@ -128,7 +128,7 @@ def _seat_key(partition: str, seat: int) -> SideKey:
 
 
 def _is_seated(waiter: Waiter) -> tuple[Clause, ...]:
-    return Compares("g", "=", waiter.generation), Compares(_SEATED_JOB, "=", waiter.job_id)
+    return Compares("generation", "=", waiter.generation), Compares(_SEATED_JOB, "=", waiter.job_id)
 
 
 def create(partition: str, holder: Holder, label: str, now: datetime) -> SideItemUpdate:
@@ -229,7 +229,7 @@ def delete_waiter(partition: str, waiter: Waiter) -> SideItemUpdate:
         return SideItemUpdate(key=key, expect=_is_seated(waiter), deletes=True)
     return SideItemUpdate(
         key=waiter_key(partition, waiter.rank, waiter.job_id),
-        expect=(Compares("g", "=", waiter.generation),),
+        expect=(Compares("generation", "=", waiter.generation),),
         deletes=True,
     )
 

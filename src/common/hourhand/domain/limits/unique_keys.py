@@ -42,7 +42,7 @@ A handler may snooze its job by a year: the record must outlive that job."""
 UNIQUE_DIGEST_CHARACTERS = 26
 """130 bits: two keys with one digest would drop a job."""
 
-_NEWEST = "e"
+_NEWEST = "newest"
 
 
 class Until(StrEnum):

@@ -65,7 +65,7 @@ class CallbackService:
         self._complete(
             self._require(token),
             RecordOutcome.FAILED,
-            lambda: {"r": text},
+            lambda: {"text": text},
             lambda record: record.text == text,
         )
 
@@ -73,7 +73,7 @@ class CallbackService:
         """Note that the other system is still at work. Raises as `succeed`."""
         found = self._require(token)
         beat = to_ms(self.ports.clock.now())
-        if not self._write(found, {"hb": beat}).is_applied:
+        if not self._write(found, {"beat_ms": beat}).is_applied:
             raise AlreadyCompleted("The callback was completed before.")
 
     def _complete(
@@ -85,7 +85,7 @@ class CallbackService:
     ) -> None:
         record = found.record
         if record.outcome is RecordOutcome.WAITING:
-            ended = {"o": outcome.value, "e": to_ms(self.ports.clock.now()), **keep()}
+            ended = {"outcome": outcome.value, "ended_ms": to_ms(self.ports.clock.now()), **keep()}
             written = self._write(found, ended)
             if written.item is None:
                 raise _unknown()
@@ -106,8 +106,8 @@ class CallbackService:
                 key=_key(found.job, found.token),
                 expect=(
                     scope.is_own,
-                    Compares("o", "=", RecordOutcome.WAITING.value),
-                    Compares("sc", "=", found.token.secret.hex()),
+                    Compares("outcome", "=", RecordOutcome.WAITING.value),
+                    Compares("secret", "=", found.token.secret.hex()),
                 ),
                 sets=sets,
                 keep_until=scope.keep_until,

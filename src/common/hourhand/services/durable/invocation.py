@@ -104,10 +104,10 @@ class Invocation(RunDecisions):
         if not options.has_start:
             return attempt
         values: dict[str, Stored | None] = {
-            "o": RecordOutcome.STARTED.value,
-            "n": attempt.number,
-            "bg": to_ms(attempt.began_at),
-            "pv": 1 if options.is_private else None,
+            "outcome": RecordOutcome.STARTED.value,
+            "count": attempt.number,
+            "began_ms": to_ms(attempt.began_at),
+            "is_private": 1 if options.is_private else None,
             **self._reversal(attempt.path, options, self._effects_before(attempt.path)),
         }
         floor = self._floor(RecordKind.STEP, attempt.path, is_once=options.is_once)
@@ -122,7 +122,7 @@ class Invocation(RunDecisions):
 
     def end_step(self, attempt: Try, options: StepOptions, text: str) -> Value | Failure:
         """Record a result; return what is recorded, which may be that of another worker."""
-        values = {"o": RecordOutcome.SUCCEEDED.value, **self._kept(attempt.path, text)}
+        values = {"outcome": RecordOutcome.SUCCEEDED.value, **self._kept(attempt.path, text)}
         return self._end(attempt, options, values, Value(text)) or Value(text)
 
     def fail_step(
@@ -140,9 +140,9 @@ class Invocation(RunDecisions):
         """Decide what follows a failed try, and record it where it must be."""
         if counts and (not error.retryable or attempt.number >= policy.max_attempts):
             failed = {
-                "o": RecordOutcome.FAILED.value,
-                "r": error_text(error),
-                "uk": 1 if is_unknown else None,
+                "outcome": RecordOutcome.FAILED.value,
+                "text": error_text(error),
+                "is_unknown": 1 if is_unknown else None,
             }
             return self._end(attempt, options, failed, Failure(error)) or Failure(error)
         wait = delay if delay is not None else self._delay(policy, attempt.number)
@@ -152,10 +152,10 @@ class Invocation(RunDecisions):
             return following
         due = floor_ms(self.ports.clock.now() + wait)
         values: dict[str, Stored | None] = {
-            "o": RecordOutcome.RETRYING.value,
-            "r": error_text(error),
-            "u": to_ms(due),
-            "uk": 1 if is_unknown else None,
+            "outcome": RecordOutcome.RETRYING.value,
+            "text": error_text(error),
+            "until_ms": to_ms(due),
+            "is_unknown": 1 if is_unknown else None,
         }
         ended = self._end(replace(attempt, number=done), options, values, None)
         if ended is not None:
@@ -178,17 +178,19 @@ class Invocation(RunDecisions):
         if options.has_start:
             # A start says what was before it, and this try has ended.
             effects = earlier_effects(seen)
-            is_unknown = values.get("uk") is not None or (seen is not None and seen.is_unknown)
+            is_unknown = values.get("is_unknown") is not None or (
+                seen is not None and seen.is_unknown
+            )
             if is_unknown and seen is not None and seen.is_compensated:
                 effects.setdefault(self.journal.key_round(path), None)
         whole = {
             **values,
             **self._reversal(path, options, effects),
-            "n": attempt.number,
-            "bg": to_ms(attempt.began_at),
-            "e": to_ms(self.ports.clock.now()),
-            "pv": 1 if options.is_private else None,
-            "lz": 1 if options.is_lazy else None,
+            "count": attempt.number,
+            "began_ms": to_ms(attempt.began_at),
+            "ended_ms": to_ms(self.ports.clock.now()),
+            "is_private": 1 if options.is_private else None,
+            "is_lazy": 1 if options.is_lazy else None,
         }
         floor = self._floor(RecordKind.STEP, path, is_once=options.is_once)
         for _ in range(MAX_REWRITES):
@@ -223,28 +225,28 @@ class Invocation(RunDecisions):
         the compensation says so.
         """
         if not options.is_compensated and not effects:
-            return {"cm": None, "uk": None}
+            return {"is_compensated": None, "is_unknown": None}
         key_round = self.journal.key_round(path)
         return {
-            "cm": 1,
-            "uk": 1 if key_round in effects else None,
-            "rr": key_round or None,
-            "ef": effects_text(effects, key_round),
+            "is_compensated": 1,
+            "is_unknown": 1 if key_round in effects else None,
+            "key_round": key_round or None,
+            "effects_text": effects_text(effects, key_round),
         }
 
     def _interrupted(self, record: Record) -> Failure | Value:
         """Record that a step that runs once was interrupted: it may have had its effect."""
         values: dict[str, Stored | None] = {
-            "o": RecordOutcome.FAILED.value,
-            "n": record.count,
-            "bg": record.began_ms,
-            "e": to_ms(self.ports.clock.now()),
-            "r": error_text(INTERRUPTED),
-            "cm": 1 if record.is_compensated else None,
-            "uk": 1 if record.is_compensated else None,
-            "rr": record.key_round or None,
-            "ef": record.effects_text,
-            "pv": 1 if record.is_private else None,
+            "outcome": RecordOutcome.FAILED.value,
+            "count": record.count,
+            "began_ms": record.began_ms,
+            "ended_ms": to_ms(self.ports.clock.now()),
+            "text": error_text(INTERRUPTED),
+            "is_compensated": 1 if record.is_compensated else None,
+            "is_unknown": 1 if record.is_compensated else None,
+            "key_round": record.key_round or None,
+            "effects_text": record.effects_text,
+            "is_private": 1 if record.is_private else None,
         }
         if record.token >= self.scope.token:
             raise RunLost
@@ -271,11 +273,11 @@ class Invocation(RunDecisions):
         if record is None:
             now_ms = to_ms(self.ports.clock.now())
             values: dict[str, Stored | None] = {
-                "o": RecordOutcome.SUCCEEDED.value,
-                "n": 1,
-                "bg": now_ms,
-                "e": now_ms,
-                "r": json.dumps(now_ms),
+                "outcome": RecordOutcome.SUCCEEDED.value,
+                "count": 1,
+                "began_ms": now_ms,
+                "ended_ms": now_ms,
+                "text": json.dumps(now_ms),
             }
             floor = self._floor(RecordKind.STEP, path)
             _, record = self._put(RecordKind.STEP, path, values, self.scope.may_put(floor))
@@ -291,7 +293,7 @@ class Invocation(RunDecisions):
             return 1
         if self.journal.is_past(branch_of(path)):
             return 0
-        values = {"o": RecordOutcome.SUCCEEDED.value, "r": "1"}
+        values = {"outcome": RecordOutcome.SUCCEEDED.value, "text": "1"}
         floor = self._floor(RecordKind.CHANGE, path)
         self._put(RecordKind.CHANGE, path, values, self.scope.may_put(floor))
         return 1
@@ -311,12 +313,12 @@ class Invocation(RunDecisions):
         outcome = RecordOutcome.SUCCEEDED if place.is_done else RecordOutcome.WAITING
         now_ms = to_ms(self.ports.clock.now())
         values: dict[str, Stored | None] = {
-            "o": outcome.value,
-            "n": saves + 1,
-            "bg": now_ms if before is None else before.began_ms,
-            "e": now_ms if place.is_done else None,
-            "r": place.cursor_text,
-            "nm": canonical_json(place.names) if place.names else None,
+            "outcome": outcome.value,
+            "count": saves + 1,
+            "began_ms": now_ms if before is None else before.began_ms,
+            "ended_ms": now_ms if place.is_done else None,
+            "text": place.cursor_text,
+            "names_text": canonical_json(place.names) if place.names else None,
         }
         floor = self._floor(RecordKind.CURSOR, path)
         allowed = cursor_allowed(self.scope, floor, saves)

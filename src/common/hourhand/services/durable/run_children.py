@@ -318,13 +318,13 @@ class RunChildren(RunWaits):
         """Record how a wait for several children ended; return what is recorded."""
         kept: dict[str, Stored | None]
         if isinstance(end, Failure):
-            outcome, kept = RecordOutcome.FAILED, {"r": error_text(end.error)}
+            outcome, kept = RecordOutcome.FAILED, {"text": error_text(end.error)}
         else:
             outcome, kept = RecordOutcome.SUCCEEDED, self._kept(path, end.text)
         values: dict[str, Stored | None] = {
-            "o": outcome.value,
-            "wt": CHILDREN,
-            "e": to_ms(self.ports.clock.now()),
+            "outcome": outcome.value,
+            "waits_for": CHILDREN,
+            "ended_ms": to_ms(self.ports.clock.now()),
             **kept,
         }
         floor = self._floor(RecordKind.WAIT, path)

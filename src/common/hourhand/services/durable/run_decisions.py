@@ -35,8 +35,8 @@ class RunDecisions(RunChildren):
         seen = self.journal.stored(RecordKind.DECISIONS, _PATH)
         standing = seen.decisions if seen is not None else {}
         values: dict[str, Stored | None] = {
-            "n": seen.count + 1 if seen is not None else 1,
-            "m": decision_codes(standing, names, letters, self.scope.round),
+            "count": seen.count + 1 if seen is not None else 1,
+            "decisions": decision_codes(standing, names, letters, self.scope.round),
         }
         allowed = decisions_allowed(self.scope, seen)
         self._put(RecordKind.DECISIONS, _PATH, values, allowed)

@@ -210,7 +210,7 @@ class RunRecords:
     def _kept_of(self, path: str, signal: Signal) -> dict[str, Stored | None]:
         """Return the attributes that keep the payload of a signal."""
         if signal.text is None:
-            return {"vr": signal.place}
+            return {"place": signal.place}
         return self._values.keep(path, signal.text)
 
 

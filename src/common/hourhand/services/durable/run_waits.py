@@ -69,10 +69,10 @@ class RunWaits(RunRecords):
                 until = self.ports.clock.now() + until
             self._require_in_time(until)
             values: dict[str, Stored | None] = {
-                "o": RecordOutcome.WAITING.value,
-                "bg": to_ms(self.ports.clock.now()),
-                "u": to_ms(until),
-                "wt": SLEEP,
+                "outcome": RecordOutcome.WAITING.value,
+                "began_ms": to_ms(self.ports.clock.now()),
+                "until_ms": to_ms(until),
+                "waits_for": SLEEP,
             }
             floor = self._floor(RecordKind.WAIT, path)
             _, record = self._put(RecordKind.WAIT, path, values, self.scope.may_put(floor))
@@ -106,12 +106,14 @@ class RunWaits(RunRecords):
             self._give_up_signal(path)
             kept = [[one.limit, to_ms(one.at), one.is_paid] for one in reserved.values()]
             values: dict[str, Stored | None] = {
-                "o": (RecordOutcome.SUCCEEDED if taken.is_start else RecordOutcome.WAITING).value,
-                "wt": TAKE + limit,
-                "bg": to_ms(now) if record is None else record.began_ms,
-                "e": to_ms(now) if taken.is_start else None,
-                "u": to_ms(now + taken.wait),
-                "r": json.dumps(kept[0]) if kept else None,
+                "outcome": (
+                    RecordOutcome.SUCCEEDED if taken.is_start else RecordOutcome.WAITING
+                ).value,
+                "waits_for": TAKE + limit,
+                "began_ms": to_ms(now) if record is None else record.began_ms,
+                "ended_ms": to_ms(now) if taken.is_start else None,
+                "until_ms": to_ms(now + taken.wait),
+                "text": json.dumps(kept[0]) if kept else None,
             }
             floor = self._floor(RecordKind.WAIT, path)
             self._put(RecordKind.WAIT, path, values, wait_allowed(self.scope, floor))
@@ -144,11 +146,11 @@ class RunWaits(RunRecords):
         signal = self._next_signal(name, path)
         if signal is not None:
             values: dict[str, Stored | None] = {
-                "o": RecordOutcome.SUCCEEDED.value,
-                "wt": SIGNAL + name,
-                "g": signal.id,
-                "bg": began_ms,
-                "e": now_ms,
+                "outcome": RecordOutcome.SUCCEEDED.value,
+                "waits_for": SIGNAL + name,
+                "signal": signal.id,
+                "began_ms": began_ms,
+                "ended_ms": now_ms,
                 **self._kept_of(path, signal),
             }
             allowed = wait_allowed(self.scope, floor)
@@ -163,11 +165,11 @@ class RunWaits(RunRecords):
         if self._time_to(record.until_ms) > timedelta(0):
             return Suspension(WaitKind.SIGNAL, name, from_ms(record.until_ms or 0))
         over: dict[str, Stored | None] = {
-            "o": RecordOutcome.TIMED_OUT.value,
-            "wt": SIGNAL + name,
-            "u": record.until_ms,
-            "bg": record.began_ms,
-            "e": to_ms(self.ports.clock.now()),
+            "outcome": RecordOutcome.TIMED_OUT.value,
+            "waits_for": SIGNAL + name,
+            "until_ms": record.until_ms,
+            "began_ms": record.began_ms,
+            "ended_ms": to_ms(self.ports.clock.now()),
         }
         _, standing = self._put(RecordKind.WAIT, path, over, wait_allowed(self.scope, floor))
         return self._waited(standing)
@@ -180,10 +182,10 @@ class RunWaits(RunRecords):
     def _set_deadline(self, path: str, what: str, timeout: timedelta, floor: int) -> Record:
         until = self.ports.clock.now() + timeout
         values: dict[str, Stored | None] = {
-            "o": RecordOutcome.WAITING.value,
-            "bg": to_ms(self.ports.clock.now()),
-            "u": to_ms(until),
-            "wt": what,
+            "outcome": RecordOutcome.WAITING.value,
+            "began_ms": to_ms(self.ports.clock.now()),
+            "until_ms": to_ms(until),
+            "waits_for": what,
         }
         _, record = self._put(RecordKind.WAIT, path, values, self.scope.may_put(floor))
         return record
@@ -259,12 +261,12 @@ class RunWaits(RunRecords):
             secret = self.ports.randomness.secret()[:SECRET_BYTES]
             now = self.ports.clock.now()
             values: dict[str, Stored | None] = {
-                "o": RecordOutcome.WAITING.value,
-                "sc": secret.hex(),
-                "bg": to_ms(now),
-                "u": None if timeout is None else to_ms(now + timeout),
-                "hb": None if heartbeat is None else to_ms(now),
-                "hs": None if heartbeat is None else round(heartbeat.total_seconds()),
+                "outcome": RecordOutcome.WAITING.value,
+                "secret": secret.hex(),
+                "began_ms": to_ms(now),
+                "until_ms": None if timeout is None else to_ms(now + timeout),
+                "beat_ms": None if heartbeat is None else to_ms(now),
+                "beat_seconds": None if heartbeat is None else round(heartbeat.total_seconds()),
             }
             floor = self._floor(RecordKind.CALLBACK, path)
             _, record = self._put(RecordKind.CALLBACK, path, values, self.scope.may_put(floor))
@@ -298,16 +300,16 @@ class RunWaits(RunRecords):
         until = record.until_ms
         is_silent = until is None or _callback_due(record) != from_ms(until)
         values: dict[str, Stored | None] = {
-            "o": RecordOutcome.FAILED.value,
-            "sc": record.secret,
-            "bg": record.began_ms,
-            "u": record.until_ms,
-            "e": to_ms(self.ports.clock.now()),
-            "r": error_text(HEARTBEAT_TIMEOUT if is_silent else CALLBACK_TIMEOUT),
+            "outcome": RecordOutcome.FAILED.value,
+            "secret": record.secret,
+            "began_ms": record.began_ms,
+            "until_ms": record.until_ms,
+            "ended_ms": to_ms(self.ports.clock.now()),
+            "text": error_text(HEARTBEAT_TIMEOUT if is_silent else CALLBACK_TIMEOUT),
         }
         beat = record.beat_ms
-        unchanged = Lacks("hb") if beat is None else Compares("hb", "=", beat)
-        waits = Compares("o", "=", RecordOutcome.WAITING.value)
+        unchanged = Lacks("beat_ms") if beat is None else Compares("beat_ms", "=", beat)
+        waits = Compares("outcome", "=", RecordOutcome.WAITING.value)
         allowed = ((self.scope.is_own, waits, unchanged),)
         _, standing = self._put(RecordKind.CALLBACK, record.path, values, allowed)
         return standing

@@ -101,7 +101,7 @@ class DurableRuns:
         if item is None:
             return {}, {}
         # Older code wrote no keys: each reset gave new ones.
-        return item.numbers("fl"), item.numbers("kr") or item.numbers("fl")
+        return item.numbers("resets"), item.numbers("keys") or item.numbers("resets")
 
     def _prolong(self, job: Job, keep_until: datetime, keep_lease: Callable[[], None]) -> None:
         """Give every item of a redriven run the end that follows from its new deadline."""
@@ -135,10 +135,12 @@ class DurableRuns:
 
     def _prolong_item(self, item: SideItem, keep_until: datetime) -> None:
         # Not one that TTL deletes meanwhile, or that is of an earlier job of this id.
-        created_ms = item.number("cr") or 0
+        created_ms = item.number("created_ms") or 0
         self.ports.side_items.write_item(
             SideItemUpdate(
-                key=item.key, expect=(Compares("cr", "=", created_ms),), keep_until=keep_until
+                key=item.key,
+                expect=(Compares("created_ms", "=", created_ms),),
+                keep_until=keep_until,
             )
         )
 

@@ -70,17 +70,17 @@ class Values:
         """
         size = len(text.encode())
         if size <= INLINE_BYTES:
-            return {"r": text}
+            return {"text": text}
         scope = self.scope
         writer = writer or str(scope.token)
         if size <= VALUE_BYTES:
             self.ports.side_items.write_item(put_value(scope, path, writer, text))
-            return {"vr": f"{IN_ITEM}{writer}", "vs": size}
+            return {"place": f"{IN_ITEM}{writer}", "size": size}
         name = content_hash(str(scope.segment), path, writer, text)
         key = f"journal/{scope.run_id}/{name}"
         self.ports.objects.put(key, text)
         self.ports.objects.mark_finished(key, scope.keep_until)
-        return {"vr": key, "vs": size}
+        return {"place": key, "size": size}
 
     def text_of(self, record: Record) -> str | None:
         """Return the text of a record; ``None`` if it is gone."""
@@ -105,7 +105,7 @@ class Values:
 
 
 def _text_in(item: SideItem | None) -> str | None:
-    return None if item is None else item.text("r")
+    return None if item is None else item.text("text")
 
 
 def require_size(field: str, text: str) -> None:

@@ -115,7 +115,7 @@ class QuotaGate:
         if self._full.get(quota.live_key) == minute:
             return 0, full
         counted = self.side_items.write_item(quota.count_write(left, now)).item
-        before = (counted.number("n") or left) - left if counted is not None else 0
+        before = (counted.number("jobs") or left) - left if counted is not None else 0
         room = max(quota.accepted_per_minute - before, 0)
         if room < left:
             self._full[quota.live_key] = minute
