@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from hourhand.aws.clock import SystemClock
-from hourhand.domain.jobs.conditions import StatusIn
+from hourhand.domain.conditions import OneOf
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.jobs.transitions import _attempt
 from hourhand.services.jobs.attempt import RunningAttempt
@@ -23,7 +23,7 @@ AHEAD = timedelta(seconds=1)
 
 def _no_fence() -> None:
     """Whoever once owned a job may commit as long as anybody runs it."""
-    running = {"status": StatusIn(frozenset({JobStatus.RUNNING}))}
+    running = {"status": OneOf("status", frozenset({JobStatus.RUNNING}))}
     setattr(_attempt, "owned", lambda _: running)  # noqa: B010 - replaced on purpose, as below
 
 

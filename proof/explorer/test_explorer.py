@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from hourhand.domain.conditions import OneOf
 from hourhand.domain.jobs import actions
-from hourhand.domain.jobs.conditions import StatusIn
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.outbox import OutboxTask
 from hourhand.domain.jobs.transitions import _attempt, finish
@@ -54,7 +54,7 @@ def _story(result: Result) -> str:
 
 def _no_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever ran the job once may commit for ever."""
-    running = {"status": StatusIn(frozenset({JobStatus.RUNNING}))}
+    running = {"status": OneOf("status", frozenset({JobStatus.RUNNING}))}
     monkeypatch.setattr(_attempt, "owned", lambda _job: running)
 
 

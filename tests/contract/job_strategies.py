@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import string
 from datetime import datetime, timedelta
+from functools import partial
 
 from hypothesis import strategies as st
 
-from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
-from hourhand.domain.jobs.conditions import (
-    Above,
+from hourhand.domain.conditions import (
     Absent,
-    AnyOf,
-    AtMost,
-    AttemptsLeft,
-    Below,
+    Compares,
     Condition,
-    HistoryLengthIs,
-    Is,
-    StatusIn,
+    Fewer,
+    OneOf,
+    Sign,
+    SizeIs,
+    either,
+    equals,
 )
+from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.jobs.history import failure_text, lost_reason, shorten
 from hourhand.domain.jobs.job import (
     Content,
@@ -230,13 +230,13 @@ _COMPARED_NUMBERS = ("generation", "token")
 def conditions(job: Job) -> st.SearchStrategy[Condition]:
     """Draw a clause of a kind that moves are made of, with a value close to that of ``job``."""
     single = st.one_of(
-        st.frozensets(st.sampled_from(JobStatus), min_size=1).map(StatusIn),
+        st.frozensets(st.sampled_from(JobStatus), min_size=1).map(partial(OneOf, "status")),
         st.sampled_from(_COMPARED_TIMES).flatmap(lambda name: _time_clauses(name, job)),
         st.sampled_from(_COMPARED_NUMBERS).flatmap(lambda name: _number_clauses(name, job)),
-        st.sampled_from(OnLost).map(lambda value: Is("on_lost", value)),
-        st.just(AttemptsLeft()),
+        st.sampled_from(OnLost).map(lambda value: equals("on_lost", value)),
+        st.just(Fewer("attempt", than="max_attempts")),
         st.builds(
-            HistoryLengthIs,
+            _history_is,
             st.sampled_from([len(job.history), len(job.history) + 1]),
             st.sampled_from([job.history_dropped, job.history_dropped + 1]),
         ),
@@ -245,20 +245,24 @@ def conditions(job: Job) -> st.SearchStrategy[Condition]:
 
 
 def _any_of(parts: list[Condition]) -> Condition:
-    return AnyOf(tuple(parts))
+    return either(*parts)
+
+
+def _history_is(length: int, dropped: int) -> Condition:
+    return either((SizeIs("history", "=", length), equals("history_dropped", dropped)))
 
 
 def _time_clauses(name: str, job: Job) -> st.SearchStrategy[Condition]:
     actual: datetime = getattr(job, name) or START
     steps = st.sampled_from([-1, 0, 1]).map(lambda step: actual + step * timedelta(milliseconds=1))
-    compared = st.sampled_from([Is, Below, AtMost, Above])
+    signs: list[Sign] = ["=", "<", "<=", ">"]
     return st.one_of(
         st.just(Absent(name)),
-        st.just(Is(name, None)),
-        st.builds(lambda kind, value: kind(name, value), compared, steps),
+        st.just(equals(name, None)),
+        st.builds(partial(Compares, name), st.sampled_from(signs), steps),
     )
 
 
 def _number_clauses(name: str, job: Job) -> st.SearchStrategy[Condition]:
     actual: int = getattr(job, name)
-    return st.sampled_from([actual - 1, actual, actual + 1]).map(lambda value: Is(name, value))
+    return st.sampled_from([actual - 1, actual, actual + 1]).map(lambda value: equals(name, value))

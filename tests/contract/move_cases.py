@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from hourhand.domain.conditions import OneOf
 from hourhand.domain.jobs import transitions
-from hourhand.domain.jobs.conditions import StatusIn
 from hourhand.domain.jobs.job import (
     Content,
     EventKind,
@@ -689,5 +689,5 @@ def _refused_states(case: MoveCase) -> list[JobStatus]:
     if clause is None:
         # It leaves the status as it is, whatever that is.
         return []
-    assert isinstance(clause, StatusIn)
-    return [status for status in JobStatus if status not in clause.statuses]
+    assert isinstance(clause, OneOf)
+    return [status for status in JobStatus if status not in clause.values]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hourhand.domain.conditions import Absent, Compares, Condition, NoItem, SizeIs, either
 from hourhand.domain.limits.declarations import Rate
 from hourhand.domain.limits.rate_writes import (
     gate_write,
@@ -21,18 +22,7 @@ from hourhand.domain.limits.rate_writes import (
 )
 from hourhand.domain.limits.rates import LimiterState, bounds_at, pace_of
 from hourhand.domain.limits.windows import Windows
-from hourhand.domain.side_items import (
-    Clause,
-    Compares,
-    Lacks,
-    NoItem,
-    SideItem,
-    SideItemUpdate,
-    SideKey,
-    SizeIs,
-    Stored,
-    either,
-)
+from hourhand.domain.side_items import SideItem, SideItemUpdate, SideKey, Stored
 from hourhand.domain.times import from_ms
 from hourhand.ports.job_store import JobStore, Listing
 from hourhand.ports.side_item_store import SideItemStore
@@ -99,14 +89,14 @@ STANDING: Mapping[str, Stored] = {
     "full": {},
 }
 OTHER_PATH = Compares("path", "=", "x")
-CLAUSES: list[tuple[Clause, bool, bool]] = [
+CLAUSES: list[tuple[Condition, bool, bool]] = [
     # The clause, whether it holds for the item that stands, and whether without an item.
     (NoItem(), False, True),
-    (Lacks("token"), False, True),
-    (Lacks("window"), True, True),
-    (Lacks(("ends", "job-1")), False, True),
-    (Lacks(("ends", "job-2")), True, True),
-    (Lacks(("window", "job-2")), True, True),
+    (Absent("token"), False, True),
+    (Absent("window"), True, True),
+    (Absent(("ends", "job-1")), False, True),
+    (Absent(("ends", "job-2")), True, True),
+    (Absent(("window", "job-2")), True, True),
     (Compares("token", "=", 5), True, False),
     (Compares("token", "=", 6), False, False),
     (Compares("token", "<", 6), True, False),
@@ -130,14 +120,14 @@ CLAUSES: list[tuple[Clause, bool, bool]] = [
     (SizeIs("ends", "<=", 2), True, False),
     (SizeIs("full", "=", 0), True, False),
     (SizeIs("window", "<=", 2), False, False),
-    (either(Lacks("token"), Compares("token", "<", 9)), True, True),
+    (either(Absent("token"), Compares("token", "<", 9)), True, True),
     (
-        either((Lacks("window"), Compares("token", "<", 4)), Compares("path", "=", "x")),
+        either((Absent("window"), Compares("token", "<", 4)), Compares("path", "=", "x")),
         False,
         False,
     ),
-    (either((Lacks("window"), Compares("token", "<", 9)), OTHER_PATH), True, False),
-    (either((Lacks("window"), Compares("token", "<", 9))), True, False),
+    (either((Absent("window"), Compares("token", "<", 9)), OTHER_PATH), True, False),
+    (either((Absent("window"), Compares("token", "<", 9))), True, False),
     (either(Compares("token", "<", 9)), True, False),
     (either(SizeIs("ends", "<", 3)), True, False),
     (either(SizeIs("ends", "<", 3), NoItem()), True, True),
@@ -146,7 +136,7 @@ CLAUSES: list[tuple[Clause, bool, bool]] = [
 
 @pytest.mark.parametrize(("clause", "with_item", "without_item"), CLAUSES, ids=str)
 def test_a_write_is_made_exactly_where_its_clause_holds(
-    side_item_store: SideItemStore, clause: Clause, with_item: bool, without_item: bool
+    side_item_store: SideItemStore, clause: Condition, with_item: bool, without_item: bool
 ) -> None:
     standing = put(side_item_store, any_key(), **STANDING)
     write = SideItemUpdate(key=standing.key, expect=(clause,), sets={"opening": 1}, keep_until=FAR)
@@ -201,7 +191,7 @@ def test_one_write_sets_adds_and_removes_attributes_and_entries(
 
 
 def test_a_write_that_only_removes_creates_nothing(side_item_store: SideItemStore) -> None:
-    write = SideItemUpdate(key=any_key(), expect=(Lacks("token"),), removes=("ends",))
+    write = SideItemUpdate(key=any_key(), expect=(Absent("token"),), removes=("ends",))
     written = side_item_store.write_item(write)
     assert (written.is_applied, written.item) == (False, None)
     assert side_item_store.read_item(write.key) is None
@@ -230,7 +220,7 @@ def take(key: SideKey, job_id: str, generation: int, *, most: int) -> SideItemUp
         key=key,
         expect=(
             either(
-                (Lacks(("ends", job_id)), SizeIs("ends", "<", most)),
+                (Absent(("ends", job_id)), SizeIs("ends", "<", most)),
                 Compares(("ends", job_id), "<", number(generation + 1)),
             ),
         ),
@@ -244,7 +234,7 @@ def hand_off(key: SideKey, job_id: str, generation: int, waiter: str) -> SideIte
         key=key,
         expect=(
             Compares(("ends", job_id), "<=", number(generation + 1) - 1),
-            Lacks(("ends", waiter)),
+            Absent(("ends", waiter)),
             SizeIs("ends", "<=", 1),
         ),
         removes=(("ends", job_id),),

@@ -7,9 +7,10 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hourhand.domain.conditions import Path
 from hourhand.domain.durable.records import Record, record_of
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.domain.side_items import Path, SideItem, SideItemKind, SideItemUpdate, Stored
+from hourhand.domain.side_items import SideItem, SideItemKind, SideItemUpdate, Stored
 from hourhand.domain.times import from_ms
 from hourhand.handlers.run_context import RunContext
 from tests.examples import examples

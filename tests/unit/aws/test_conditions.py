@@ -6,26 +6,25 @@ from typing import Any
 
 import pytest
 
-from hourhand.aws import transitions as compiler
+from hourhand.aws import conditions
 from hourhand.aws.conditions import EXPRESSION, PARTIQL, ConditionText
 from hourhand.aws.layout.jobs import job_to_item
 from hourhand.aws.layout.values import Value
 from hourhand.aws.transitions import changed_attributes, update_arguments
-from hourhand.domain.jobs import transitions
-from hourhand.domain.jobs.conditions import (
-    Above,
+from hourhand.domain.conditions import (
     Absent,
-    AnyOf,
-    AtMost,
-    AttemptsLeft,
-    Below,
+    Compares,
     Condition,
-    HistoryLengthIs,
-    Is,
-    StatusIn,
+    Fewer,
+    Fields,
+    OneOf,
+    SizeIs,
+    either,
+    equals,
 )
+from hourhand.domain.jobs import transitions
 from hourhand.domain.jobs.history import pack_event
-from hourhand.domain.jobs.job import Job, JobStatus, OnLost, Outcome, Priority
+from hourhand.domain.jobs.job import JobStatus, OnLost, Outcome, Priority
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.domain.ticks.buckets import Entry
 from hourhand.domain.times import to_ms
@@ -53,32 +52,39 @@ def compiled(*clauses: Condition) -> tuple[str, str, list[Value]]:
 @pytest.mark.parametrize(
     ("clause", "expression", "partiql", "values"),
     [
-        (StatusIn(RUNNING), "t = ?", '"t" = ?', [{"S": "RUNNING"}]),
+        (OneOf("status", RUNNING), "t = ?", '"t" = ?', [{"S": "RUNNING"}]),
         (
-            StatusIn(frozenset({JobStatus.PENDING, JobStatus.DEAD})),
+            OneOf("status", frozenset({JobStatus.PENDING, JobStatus.DEAD})),
             "t IN (?, ?)",
             '"t" IN [?, ?]',
             [{"S": "DEAD"}, {"S": "PENDING"}],
         ),
-        (StatusIn(frozenset()), *NEVER, []),
-        (Is("generation", 2), "g = ?", '"g" = ?', [{"N": "2"}]),
-        (Is("due_at", START), "k = ?", '"k" = ?', [START_MS]),
+        (OneOf("status", frozenset()), *NEVER, []),
+        (equals("generation", 2), "g = ?", '"g" = ?', [{"N": "2"}]),
+        (equals("due_at", START), "k = ?", '"k" = ?', [START_MS]),
         (
-            Is("created_at", START),
+            equals("created_at", START),
             "(c > ? AND c < ?)",
             '("c" > ? AND "c" < ?)',
             [{"S": f"{to_ms(START)}."}, {"S": f"{to_ms(START)}/"}],
         ),
-        (Is("lease_until", None), *NEVER, []),
+        (equals("lease_until", None), *NEVER, []),
         (Absent("enqueued_at"), "attribute_not_exists(q)", '"q" IS MISSING', []),
-        (AtMost("due_at", START), "k <= ?", '"k" <= ?', [START_MS]),
-        (Below("lease_until", START), "e < ?", '"e" < ?', [START_MS]),
-        (Above("expires_at", START), "xp > ?", '"xp" > ?', [START_MS]),
-        (AttemptsLeft(), "a < m", '"a" < "m"', []),
-        (AnyOf(()), *NEVER, []),
-        (AnyOf((Absent("expires_at"),)), "attribute_not_exists(xp)", '"xp" IS MISSING', []),
+        (Compares("due_at", "<=", START), "k <= ?", '"k" <= ?', [START_MS]),
+        (Compares("lease_until", "<", START), "e < ?", '"e" < ?', [START_MS]),
+        (Compares("expires_at", ">", START), "xp > ?", '"xp" > ?', [START_MS]),
+        (Fewer("attempt", than="max_attempts"), "a < m", '"a" < "m"', []),
+        (either(), *NEVER, []),
         (
-            AnyOf((Absent("expires_at"), Above("expires_at", START))),
+            either(
+                Absent("expires_at"),
+            ),
+            "attribute_not_exists(xp)",
+            '"xp" IS MISSING',
+            [],
+        ),
+        (
+            either(Absent("expires_at"), Compares("expires_at", ">", START)),
             "(attribute_not_exists(xp) OR xp > ?)",
             '("xp" IS MISSING OR "xp" > ?)',
             [START_MS],
@@ -94,14 +100,14 @@ def test_a_clause_becomes_a_condition_on_its_attribute(
 @pytest.mark.parametrize(
     ("clause", "text", "values"),
     [
-        (Is("on_lost", OnLost.RETRY), "attribute_not_exists(ol)", []),
-        (Is("on_lost", OnLost.DEAD), "ol = ?", [{"S": "dead"}]),
-        (Is("round", 1), "attribute_not_exists(rd)", []),
-        (Is("queue", Priority.MEDIUM), "attribute_not_exists(qu)", []),
-        (Above("round", 0), "(attribute_not_exists(rd) OR rd > ?)", [{"N": "0"}]),
-        (Above("round", 1), "rd > ?", [{"N": "1"}]),
-        (AtMost("round", 1), "(attribute_not_exists(rd) OR rd <= ?)", [{"N": "1"}]),
-        (Below("timeout_seconds", 300), "tm < ?", [{"N": "300"}]),
+        (equals("on_lost", OnLost.RETRY), "attribute_not_exists(ol)", []),
+        (equals("on_lost", OnLost.DEAD), "ol = ?", [{"S": "dead"}]),
+        (equals("round", 1), "attribute_not_exists(rd)", []),
+        (equals("queue", Priority.MEDIUM), "attribute_not_exists(qu)", []),
+        (Compares("round", ">", 0), "(attribute_not_exists(rd) OR rd > ?)", [{"N": "0"}]),
+        (Compares("round", ">", 1), "rd > ?", [{"N": "1"}]),
+        (Compares("round", "<=", 1), "(attribute_not_exists(rd) OR rd <= ?)", [{"N": "1"}]),
+        (Compares("timeout_seconds", "<", 300), "tm < ?", [{"N": "300"}]),
         (Absent("round"), NEVER[0], []),
         (Absent("generation"), NEVER[0], []),
     ],
@@ -122,12 +128,13 @@ def test_an_absent_attribute_stands_for_the_default(
 def test_the_length_of_the_history_counts_what_was_dropped_too(
     dropped: int, text: str, values: list[Value]
 ) -> None:
-    assert compiled(HistoryLengthIs(4, dropped))[::2] == (text, values)
+    clause = either((SizeIs("history", "=", 4), equals("history_dropped", dropped)))
+    assert compiled(clause)[::2] == (text, values)
 
 
 def test_what_is_kept_of_a_compilation_is_its_shape() -> None:
     """Texts are kept, and values are not: those of a job, such as its creation, come once only."""
-    compiler._numbered.cache_clear()
+    conditions.numbered.cache_clear()
     job = make_job(status=JobStatus.RUNNING)
     for number in range(20):
         other = replace(job, id=f"job-{number}", created_at=START + timedelta(seconds=number))
@@ -135,17 +142,18 @@ def test_what_is_kept_of_a_compilation_is_its_shape() -> None:
         arguments = update_arguments(beat)
         sort_key = {"S": f"{to_ms(other.created_at)}."}
         assert arguments["ExpressionAttributeValues"][":v3"] == sort_key
-    assert compiler._numbered.cache_info().currsize == 1
+    assert conditions.numbered.cache_info().currsize == 1
 
 
 @dataclass(frozen=True)
 class _Unknown(Condition):
-    def holds(self, job: Job) -> bool:
+    def holds(self, stored: Fields | None) -> bool:
         return True
 
 
 @pytest.mark.parametrize(
-    "clause", [Is("retry", None), Absent("keep_until"), Below("nonsense", 1), _Unknown()]
+    "clause",
+    [equals("retry", None), Absent("keep_until"), Compares("nonsense", "<", 1), _Unknown()],
 )
 def test_a_clause_that_no_condition_can_say_is_refused_by_name(clause: Condition) -> None:
     with pytest.raises(ValueError, match=r"cannot be compared|There is no condition"):

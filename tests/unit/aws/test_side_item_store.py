@@ -12,6 +12,7 @@ from bench.item_size import BUDGET_BYTES, item_size_bytes
 from hourhand.aws.layout.side_item_names import LETTERS, RESERVED
 from hourhand.aws.side_item_store import DynamoSideItemStore, side_item_from, write_arguments
 from hourhand.aws.table_schema import EXPIRY, JOBS
+from hourhand.domain.conditions import Condition, Fields
 from hourhand.domain.limits.shards import SLOTS_A_SHARD
 from hourhand.domain.limits.slot_writes import (
     MAX_LABEL_BYTES,
@@ -21,7 +22,7 @@ from hourhand.domain.limits.slot_writes import (
     take,
 )
 from hourhand.domain.limits.slots import slot_number
-from hourhand.domain.side_items import Clause, SideItem, SideItemKind, SideItemUpdate, SideKey
+from hourhand.domain.side_items import SideItem, SideItemKind, SideItemUpdate, SideKey
 from hourhand.domain.times import to_ms
 from hourhand.memory import START
 from tests.unit.aws.conftest import Installation
@@ -42,7 +43,7 @@ def test_ttl_is_told_the_end_of_the_last_write_that_states_one(installation: Ins
         until = START + hours * HOUR
         store.write_item(SideItemUpdate(key=KEY, sets={"holders": {}}, keep_until=until))
         assert end() == until.timestamp()
-    assert store.write_item(SideItemUpdate(key=KEY, removes=("n",))).is_applied
+    assert store.write_item(SideItemUpdate(key=KEY, removes=("label",))).is_applied
     assert end() == (START + 2 * HOUR).timestamp()
 
 
@@ -51,15 +52,15 @@ def test_attributes_that_only_a_later_release_can_read_are_passed_over(
 ) -> None:
     client, table = installation.dynamodb, installation.settings.jobs_table
     added: dict[str, Any] = {"b": {"BOOL": True}, "set": {"NS": ["1"]}}
-    client.put_item(TableName=table, Item={**STORED_KEY, "virtual_time": {"N": "5"}, **added})
+    client.put_item(TableName=table, Item={**STORED_KEY, "vt": {"N": "5"}, **added})
     store = DynamoSideItemStore(client, table)
     assert store.read_item(KEY) == SideItem(KEY, {"virtual_time": 5})
 
 
 def test_a_clause_of_another_kind_is_a_mistake() -> None:
-    class Strange(Clause):
-        def holds(self, item: SideItem | None) -> bool:
-            return item is None
+    class Strange(Condition):
+        def holds(self, stored: Fields | None) -> bool:
+            return stored is None
 
     update = SideItemUpdate(key=KEY, expect=(Strange(),), deletes=True)
     with pytest.raises(ValueError, match="no condition for the clause"):

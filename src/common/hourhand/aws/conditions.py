@@ -1,9 +1,9 @@
-"""Compiles the clauses of a `Transition` into a condition on its job's item.
+"""Compiles clauses into a condition on a stored item: of a job, or beside one.
 
 UpdateItem and PartiQL say the same in slightly other words: a `Dialect` has those. A ``?`` stands
 for each value. So the text depends on the shape of the clauses alone, and is the same for every
-job. The contract suite proves that a compiled condition holds for an item exactly where its
-clauses hold for the job.
+job. The contract suites prove that a compiled condition holds for an item exactly where its
+clauses hold for what was stored.
 
 What needs care: a field that equals its default is not stored, so that an absent attribute stands
 for the default; a field without a value equals nothing and is neither below nor above anything,
@@ -13,7 +13,9 @@ which is what DynamoDB says of an absent attribute, too.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+import itertools
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -21,24 +23,31 @@ from typing import Any
 from hourhand.aws.layout.jobs import JOB_CODECS, RETRY_CODECS, listing_sort_key
 from hourhand.aws.layout.values import Codec, Value, number, read_time, text, time
 from hourhand.aws.layout.versions import WRITTEN, Kind
-from hourhand.domain.jobs.conditions import (
+from hourhand.domain.conditions import (
     Absent,
-    AnyOf,
-    AttemptsLeft,
+    Compares,
     Condition,
-    HistoryLengthIs,
-    Is,
-    Ordered,
-    StatusIn,
+    Either,
+    Fewer,
+    NoItem,
+    OneOf,
+    Path,
+    Sign,
+    SizeIs,
 )
-from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.times import to_ms
 
 _KEY = "p"
 """Each item has it: that it is absent never holds."""
 
-_DUE_AT = Codec("due_at", "k", time, read_time)
-"""For comparisons alone: it is written together with the shard."""
+_COMPARED = {
+    "due_at": Codec("due_at", "k", time, read_time),
+    "max_attempts": RETRY_CODECS["max_attempts"],
+}
+"""For comparisons alone: the one is written together with the shard, the other is of the policy."""
+
+_KEPT_SHAPES = 512
+"""More than the writes have, though what a change sets varies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +68,22 @@ PARTIQL = Dialect(name='"{}"', absent='"{}" IS MISSING', one_of='"{}" IN [{}]')
 class ConditionText:
     """Says clauses in a dialect; ``values`` are those that the ``?`` stand for, in their order."""
 
-    def __init__(self, dialect: Dialect, values: list[Value]) -> None:
-        """Append to ``values``, which may have the values of earlier text."""
+    def __init__(
+        self,
+        dialect: Dialect,
+        values: list[Value],
+        codec_of: Callable[[Path], Codec] | None = None,
+        key: str = _KEY,
+    ) -> None:
+        """Append to ``values``, which may have the values of earlier text.
+
+        ``codec_of``: how a field is stored, by default one of a job. ``key``: the attribute that
+        each item has.
+        """
         self._dialect = dialect
         self._values = values
+        self._codec_of = codec_of or job_codec
+        self._key = key
 
     def all_of(self, clauses: Iterable[Condition], version: int | None) -> str:
         """Return what holds for a job's item of ``version`` where each clause holds for the job.
@@ -72,39 +93,55 @@ class ConditionText:
         """
         # A clause may hold of nothing at all; the write must not then make an item. And the
         # attributes are those of one version: an item may have got another since it was read.
-        is_there = self._compares("v", "=", number(version or WRITTEN[Kind.JOB]))
-        return " AND ".join([is_there, *(self._clause(clause) for clause in clauses)])
+        is_there = self.compares("v", "=", number(version or WRITTEN[Kind.JOB]))
+        return " AND ".join([is_there, *map(self.clause, clauses)])
 
-    def _clause(self, clause: Condition) -> str:
+    def clause(self, clause: Condition) -> str:
+        """Return what holds for an item where a clause holds. Raises `ValueError`."""
         match clause:
-            case StatusIn(statuses):
-                return self._one_of("t", _status_values(statuses))
-            case Is("created_at", value):
-                return self._created_at(value)
-            case Is(name, value):
-                return self._equals(_codec(name), value)
-            case Absent(name):
-                codec = _codec(name)
+            case NoItem():
+                return self._absent(self._key)
+            case Either((clauses,)):
+                return self._together(clauses)
+            case Either(alternatives):
+                tests = [self._together(clauses) for clauses in alternatives]
+                return f"({' OR '.join(tests)})" if tests else self._absent(self._key)
+        return self._of_field(clause)
+
+    def _of_field(self, clause: Condition) -> str:
+        match clause:
+            case Absent(path):
+                codec = self._codec_of(path)
                 is_optional = codec.default is None and not codec.is_always_stored
-                return self._absent(codec.attribute if is_optional else _KEY)
-            case Ordered():
-                return self._ordered(clause)
-            case AttemptsLeft():
-                begun, most = JOB_CODECS["attempt"], RETRY_CODECS["max_attempts"]
-                return f"{self._name(begun.attribute)} < {self._name(most.attribute)}"
-            case HistoryLengthIs(length, dropped):
-                self._values.append(number(length))
-                size = f"size({self._name(JOB_CODECS['history'].attribute)}) = ?"
-                return f"({size} AND {self._equals(_codec('history_dropped'), dropped)})"
-            case AnyOf(clauses):
-                return self._any_of(clauses)
+                return self._absent(codec.attribute if is_optional else self._key)
+            case Compares("created_at", "=", datetime() as value):
+                return self._created_at(value)
+            case Compares(path, "=", value):
+                return self._equals(self._codec_of(path), value)
+            case Compares(path):
+                return self._ordered(self._codec_of(path), clause)
+            case OneOf(path, values):
+                return self._one_of(self._codec_of(path), values)
+            case Fewer(path, than):
+                fewer, more = self._codec_of(path), self._codec_of(than)
+                return f"{self._name(fewer.attribute)} < {self._name(more.attribute)}"
+            case SizeIs(path, sign, entries):
+                return self._size(self._codec_of(path), sign, entries)
         raise ValueError(f"There is no condition for the clause {clause!r}")
 
-    def _any_of(self, clauses: tuple[Condition, ...]) -> str:
-        tests = [self._clause(clause) for clause in clauses]
-        if len(tests) > 1:
-            return f"({' OR '.join(tests)})"
-        return tests[0] if tests else self._absent(_KEY)
+    def _together(self, clauses: tuple[Condition, ...]) -> str:
+        # DynamoDB refuses redundant parentheses.
+        tests = list(map(self.clause, clauses))
+        return tests[0] if len(tests) == 1 else f"({' AND '.join(tests)})"
+
+    def _size(self, codec: Codec, sign: Sign, entries: int) -> str:
+        name = self._name(codec.attribute)
+        if codec.is_always_stored:
+            self._values.append(number(entries))
+            return f"size({name}) {sign} ?"
+        # DynamoDB takes the size of nothing for false; an emulator refuses to.
+        self._values += (text("M"), number(entries))
+        return f"(attribute_type({name}, ?) AND size({name}) {sign} ?)"
 
     def _created_at(self, value: datetime) -> str:
         """Compare the time alone: after it, and a dot, is the job's place in the millisecond.
@@ -112,34 +149,35 @@ class ConditionText:
         A slash is the character after the dot.
         """
         start = listing_sort_key(to_ms(value), "")
-        after = self._compares("c", ">", text(start))
-        return f"({after} AND {self._compares('c', '<', text(start[:-1] + '/'))})"
+        after = self.compares("c", ">", text(start))
+        return f"({after} AND {self.compares('c', '<', text(start[:-1] + '/'))})"
 
     def _equals(self, codec: Codec, value: Any) -> str:
         if value is None:
-            return self._absent(_KEY)
+            return self._absent(self._key)
         stored = codec.stored(value)
         if stored is None:
             # A default is never stored, so that absence is the only form it has.
             return self._absent(codec.attribute)
-        return self._compares(codec.attribute, "=", stored)
+        return self.compares(codec.attribute, "=", stored)
 
-    def _ordered(self, clause: Ordered) -> str:
-        codec = _codec(clause.field)
-        test = self._compares(codec.attribute, clause.sign, codec.write(clause.value))
+    def _ordered(self, codec: Codec, clause: Compares) -> str:
+        test = self.compares(codec.attribute, clause.sign, codec.write(clause.value))
         if codec.default is None or not clause.orders(codec.default):
             return test
         return f"({self._absent(codec.attribute)} OR {test})"
 
-    def _one_of(self, attribute: str, values: tuple[Value, ...]) -> str:
+    def _one_of(self, codec: Codec, of: frozenset[Any]) -> str:
+        values = _sorted_values(codec, of)
         if len(values) == 1:
-            return self._compares(attribute, "=", values[0])
+            return self.compares(codec.attribute, "=", values[0])
         if not values:
-            return self._absent(_KEY)
+            return self._absent(self._key)
         self._values.extend(values)
-        return self._dialect.one_of.format(attribute, ", ".join("?" * len(values)))
+        return self._dialect.one_of.format(codec.attribute, ", ".join("?" * len(values)))
 
-    def _compares(self, attribute: str, sign: str, value: Value) -> str:
+    def compares(self, attribute: str, sign: str, value: Value) -> str:
+        """Return the comparison of a stored attribute with a value."""
         self._values.append(value)
         return f"{self._name(attribute)} {sign} ?"
 
@@ -150,13 +188,21 @@ class ConditionText:
         return self._dialect.name.format(attribute)
 
 
-@functools.cache  # Bounded by the sets of states that the transitions name.
-def _status_values(statuses: frozenset[JobStatus]) -> tuple[Value, ...]:
-    return tuple(text(status) for status in sorted(statuses))
+@functools.cache  # Bounded by the sets that the transitions name.
+def _sorted_values(codec: Codec, values: frozenset[Any]) -> tuple[Value, ...]:
+    return tuple(codec.write(value) for value in sorted(values))
 
 
-def _codec(name: str) -> Codec:
-    codec = _DUE_AT if name == "due_at" else JOB_CODECS.get(name)
+@functools.lru_cache(_KEPT_SHAPES)
+def numbered(*texts: str) -> tuple[str, ...]:
+    """Return texts with a numbered placeholder for each ``?``: once for all writes of a shape."""
+    numbers = itertools.count()
+    return tuple(re.sub(r"\?", lambda _: f":v{next(numbers)}", each) for each in texts)
+
+
+def job_codec(path: Path) -> Codec:
+    """Return how a field of a job is stored. Raises `ValueError` for one that is not compared."""
+    codec = _COMPARED.get(str(path)) or JOB_CODECS.get(str(path))
     if codec is None:
-        raise ValueError(f"{name} cannot be compared in a condition")
+        raise ValueError(f"{path} cannot be compared in a condition")
     return codec

@@ -18,9 +18,11 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hourhand.aws.batches import Bulk, read_in_batches
+from hourhand.aws.conditions import EXPRESSION, ConditionText, numbered
 from hourhand.aws.failures import ConditionRefused, ask_conditionally
 from hourhand.aws.layout.side_item_names import RESERVED, read_name, stored_name
 from hourhand.aws.layout.values import (
+    Codec,
     Item,
     Value,
     expiry_seconds,
@@ -31,20 +33,8 @@ from hourhand.aws.layout.values import (
 )
 from hourhand.aws.layout.versions import FIRST_VERSION, Kind, in_its_version, require_known
 from hourhand.aws.records import Position, QueriedPage, Records, query_page, require_limit
-from hourhand.domain.side_items import (
-    Clause,
-    Compares,
-    Either,
-    Lacks,
-    NoItem,
-    Path,
-    SideItem,
-    SideItemKind,
-    SideItemUpdate,
-    SideKey,
-    SizeIs,
-    Stored,
-)
+from hourhand.domain.conditions import Path
+from hourhand.domain.side_items import SideItem, SideItemKind, SideItemUpdate, SideKey, Stored
 from hourhand.ports.side_item_store import SideItemWrite
 
 if TYPE_CHECKING:
@@ -142,98 +132,72 @@ class DynamoSideItemStore:
 
 def write_arguments(update: SideItemUpdate, version: int) -> dict[str, Any]:
     """Return what UpdateItem or DeleteItem takes for ``update`` on an item of ``version``."""
-    expression = _Expression(update.key.kind)
-    condition = expression.condition(update, version)
+    names, values = _Names(update.key.kind), list[Value]()
+    condition = _condition(update, version, names, values)
+    change = "" if update.deletes else _change(update, version, names, values)
+    condition, change = numbered(condition, change)
     arguments: dict[str, Any] = {
         "Key": _stored_key(update.key),
         "ConditionExpression": condition,
         "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        "ExpressionAttributeNames": names.given,
+        "ExpressionAttributeValues": {f":v{place}": value for place, value in enumerate(values)},
     }
-    if not update.deletes:
-        arguments["UpdateExpression"] = expression.change(update, version)
-        arguments["ReturnValues"] = "ALL_NEW"
-    return {
-        **arguments,
-        "ExpressionAttributeNames": expression.names,
-        "ExpressionAttributeValues": expression.values,
-    }
+    if change:
+        arguments |= {"UpdateExpression": change, "ReturnValues": "ALL_NEW"}
+    return arguments
 
 
-class _Expression:
-    """Collects the names and values of one write; each name has a placeholder.
+class _Names:
+    """The placeholders of the names of one write.
 
     So no attribute, and no entry of a map, can be a reserved word or hold a dot.
     """
 
     def __init__(self, kind: SideItemKind) -> None:
         self._kind = kind
-        self.names: dict[str, str] = {}
-        self.values: dict[str, Value] = {}
         self._placeholders: dict[str, str] = {}
 
-    def condition(self, update: SideItemUpdate, version: int) -> str:
-        version_name, key_name = self._placeholder("v"), self._placeholder("p")
-        in_version = f"{version_name} = {self._value(number(version))}"
-        if version == FIRST_VERSION:
-            in_version = f"attribute_not_exists({version_name}) OR {in_version}"
-        if update.keep_until is None:
-            tests = [f"attribute_exists({key_name})", f"({in_version})"]
-        else:
-            tests = [f"(attribute_not_exists({key_name}) OR {in_version})"]
-        return " AND ".join([*tests, *map(self._clause, update.expect)])
+    @property
+    def given(self) -> dict[str, str]:
+        return {placeholder: name for name, placeholder in self._placeholders.items()}
 
-    def change(self, update: SideItemUpdate, version: int) -> str:
-        sets = {self._name(path): _stored(value) for path, value in update.sets.items()}
-        sets[self._placeholder("v")] = number(version)
-        if update.keep_until is not None:
-            sets[self._placeholder("x")] = number(expiry_seconds(update.keep_until))
-        parts = [
-            "SET " + ", ".join(f"{name} = {self._value(value)}" for name, value in sets.items())
-        ]
-        if update.adds:
-            sums = (f"{self._name(n)} {self._value(number(by))}" for n, by in update.adds.items())
-            parts.append("ADD " + ", ".join(sums))
-        if update.removes:
-            parts.append("REMOVE " + ", ".join(map(self._name, update.removes)))
-        return " ".join(parts)
-
-    def _clause(self, clause: Clause) -> str:
-        match clause:
-            case NoItem():
-                return f"attribute_not_exists({self._placeholder('p')})"
-            case Lacks(path):
-                return f"attribute_not_exists({self._name(path)})"
-            case Compares(path, sign, value):
-                return f"{self._name(path)} {sign} {self._value(_stored(value))}"
-            case SizeIs(name, sign, entries):
-                # DynamoDB takes the size of nothing for false; an emulator refuses to.
-                is_map = f"attribute_type({self._name(name)}, {self._value(text('M'))})"
-                size = f"size({self._name(name)}) {sign} {self._value(number(entries))}"
-                return f"({is_map} AND {size})"
-            case Either((clauses,)):
-                return self._together(clauses)
-            case Either(alternatives):
-                return f"({' OR '.join(map(self._together, alternatives))})"
-        raise ValueError(f"There is no condition for the clause {clause!r}")
-
-    def _together(self, clauses: tuple[Clause, ...]) -> str:
-        # DynamoDB refuses redundant parentheses.
-        tests = list(map(self._clause, clauses))
-        return tests[0] if len(tests) == 1 else f"({' AND '.join(tests)})"
-
-    def _name(self, path: Path) -> str:
+    def of(self, path: Path) -> str:
         name, *entry = (path,) if isinstance(path, str) else path
-        return ".".join(map(self._placeholder, (stored_name(self._kind, name), *entry)))
+        return ".".join(map(self.placeholder, (stored_name(self._kind, name), *entry)))
 
-    def _placeholder(self, name: str) -> str:
-        placeholder = self._placeholders.setdefault(name, f"#n{len(self._placeholders)}")
-        self.names[placeholder] = name
-        return placeholder
+    def codec(self, path: Path) -> Codec:
+        return Codec(str(path), self.of(path), _stored, _read)
 
-    def _value(self, value: Value) -> str:
-        placeholder = f":v{len(self.values)}"
-        self.values[placeholder] = value
-        return placeholder
+    def placeholder(self, name: str) -> str:
+        return self._placeholders.setdefault(name, f"#n{len(self._placeholders)}")
+
+
+def _condition(update: SideItemUpdate, version: int, names: _Names, values: list[Value]) -> str:
+    key, version_name = names.placeholder("p"), names.placeholder("v")
+    said = ConditionText(EXPRESSION, values, names.codec, key)
+    in_version = said.compares(version_name, "=", number(version))
+    if version == FIRST_VERSION:
+        in_version = f"attribute_not_exists({version_name}) OR {in_version}"
+    if update.keep_until is None:
+        tests = [f"attribute_exists({key})", f"({in_version})"]
+    else:
+        tests = [f"(attribute_not_exists({key}) OR {in_version})"]
+    return " AND ".join([*tests, *map(said.clause, update.expect)])
+
+
+def _change(update: SideItemUpdate, version: int, names: _Names, values: list[Value]) -> str:
+    sets = {names.of(path): _stored(value) for path, value in update.sets.items()}
+    sets[names.placeholder("v")] = number(version)
+    if update.keep_until is not None:
+        sets[names.placeholder("x")] = number(expiry_seconds(update.keep_until))
+    parts = ["SET " + ", ".join(f"{name} = ?" for name in sets)]
+    if update.adds:
+        parts.append("ADD " + ", ".join(f"{names.of(name)} ?" for name in update.adds))
+    values += (*sets.values(), *map(number, update.adds.values()))
+    if update.removes:
+        parts.append("REMOVE " + ", ".join(map(names.of, update.removes)))
+    return " ".join(parts)
 
 
 def side_item_from(item: Item) -> SideItem:

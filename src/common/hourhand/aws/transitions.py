@@ -7,14 +7,11 @@ is only for DynamoDB itself and for stores that treat each statement's condition
 
 from __future__ import annotations
 
-import functools
-import itertools
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hourhand.aws.batches import Statement
-from hourhand.aws.conditions import EXPRESSION, PARTIQL, ConditionText
+from hourhand.aws.conditions import EXPRESSION, PARTIQL, ConditionText, numbered
 from hourhand.aws.layout.jobs import (
     JOB_CODECS,
     dead_attribute,
@@ -24,7 +21,7 @@ from hourhand.aws.layout.jobs import (
     hot_key,
 )
 from hourhand.aws.layout.values import Codec, Value, number, text
-from hourhand.domain.jobs.conditions import StatusIn
+from hourhand.domain.conditions import OneOf
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.jobs.transitions import Transition
 
@@ -33,9 +30,6 @@ _BEYOND_THE_END = 9_000
 """A list takes an element set beyond its end as its new last one; no history is so long."""
 
 _WHERE = " WHERE "
-
-_KEPT_SHAPES = 256
-"""More than the transitions have, though what a change sets varies."""
 
 
 def update_arguments(move: Transition, version: int | None = None) -> Mapping[str, Any]:
@@ -46,7 +40,7 @@ def update_arguments(move: Transition, version: int | None = None) -> Mapping[st
     """
     values: list[Value] = []
     condition = ConditionText(EXPRESSION, values).all_of(move.expect.values(), version)
-    condition, update = _numbered(condition, _update(move, values))
+    condition, update = numbered(condition, _update(move, values))
     return {
         "Key": hot_key(move.job_id),
         "ConditionExpression": condition,
@@ -72,13 +66,6 @@ def _update(move: Transition, values: list[Value]) -> str:
         values.append({"L": appended})
     update = "SET " + ", ".join(parts) if parts else ""
     return " ".join(filter(None, [update, "REMOVE " + ", ".join(removed) if removed else ""]))
-
-
-@functools.lru_cache(_KEPT_SHAPES)
-def _numbered(*texts: str) -> tuple[str, ...]:
-    """Return texts with a numbered placeholder for each ``?``: once for all moves of one shape."""
-    numbers = itertools.count()
-    return tuple(re.sub(r"\?", lambda _: f":v{next(numbers)}", each) for each in texts)
 
 
 def statement_of(move: Transition, table: str) -> Statement | None:
@@ -176,7 +163,7 @@ def _changes(move: Transition, values: list[Value]) -> tuple[list[str], list[str
 
 def _may_be_dead(move: Transition) -> bool:
     status = move.expect.get("status")
-    return not isinstance(status, StatusIn) or JobStatus.DEAD in status.statuses
+    return not isinstance(status, OneOf) or JobStatus.DEAD in status.values
 
 
 def _sums(move: Transition) -> list[tuple[str, Value]]:

@@ -6,29 +6,17 @@ UpdateItem or DeleteItem. The contract suite proves that the two agree.
 
 from __future__ import annotations
 
-import operator
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any
+
+from hourhand.domain.conditions import Condition, Path, all_hold
 
 Stored = str | int | Mapping[str, int]
 """What an attribute of a side item holds: a text, a whole number, or a map of numbers."""
-
-Path = str | tuple[str, str]
-"""An attribute, or an entry of an attribute that is a map: ``"gate"``, ``("holders", "job-1")``."""
-
-Sign = Literal["=", "<", "<=", ">", ">="]
-_ORDERS = {
-    "=": operator.eq,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 LIMIT_PREFIX = "l."
 RATE_PREFIX = "m."
@@ -157,83 +145,6 @@ class SideItem:
         return value if isinstance(value, Mapping) else {}
 
 
-class Clause(ABC):
-    """One part of the condition of a write."""
-
-    @abstractmethod
-    def holds(self, item: SideItem | None) -> bool:
-        """Whether the item that stands (``None``: there is none) satisfies the clause."""
-
-
-@dataclass(frozen=True, slots=True)
-class NoItem(Clause):
-    """The item does not exist."""
-
-    def holds(self, item: SideItem | None) -> bool:
-        """Look for the item."""
-        return item is None
-
-
-@dataclass(frozen=True, slots=True)
-class Lacks(Clause):
-    """Nothing stands at the path, or the item does not exist."""
-
-    path: Path
-
-    def holds(self, item: SideItem | None) -> bool:
-        """Look for a value."""
-        return item is None or item.at(self.path) is None
-
-
-@dataclass(frozen=True, slots=True)
-class Compares(Clause):
-    """A value stands at the path, of the type of ``value``, and compares with it by ``sign``."""
-
-    path: Path
-    sign: Sign
-    value: str | int
-
-    def holds(self, item: SideItem | None) -> bool:
-        """Compare; what is absent compares with nothing."""
-        actual = item.at(self.path) if item is not None else None
-        return isinstance(actual, type(self.value)) and bool(_ORDERS[self.sign](actual, self.value))
-
-
-@dataclass(frozen=True, slots=True)
-class SizeIs(Clause):
-    """The attribute is a map, and the number of its entries compares by ``sign``."""
-
-    name: str
-    sign: Sign
-    entries: int
-
-    def holds(self, item: SideItem | None) -> bool:
-        """Count the entries; no map has no size, not even 0."""
-        actual = item.at(self.name) if item is not None else None
-        return isinstance(actual, Mapping) and bool(_ORDERS[self.sign](len(actual), self.entries))
-
-
-@dataclass(frozen=True, slots=True)
-class Either(Clause):
-    """All clauses of at least one of the alternatives hold."""
-
-    alternatives: tuple[tuple[Clause, ...], ...]
-
-    def holds(self, item: SideItem | None) -> bool:
-        """Try each."""
-        return any(all_hold(clauses, item) for clauses in self.alternatives)
-
-
-def either(*alternatives: Clause | tuple[Clause, ...]) -> Either:
-    """Return the clause that one of the alternatives holds: a clause, or several together."""
-    return Either(tuple(a if isinstance(a, tuple) else (a,) for a in alternatives))
-
-
-def all_hold(clauses: Iterable[Clause], item: SideItem | None) -> bool:
-    """Whether ``item`` satisfies every clause."""
-    return all(clause.holds(item) for clause in clauses)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideItemUpdate:
     """One conditional write of one side item.
@@ -246,7 +157,7 @@ class SideItemUpdate:
     """
 
     key: SideKey
-    expect: tuple[Clause, ...] = ()
+    expect: tuple[Condition, ...] = ()
     sets: Mapping[Path, Stored] = field(default_factory=dict)
     adds: Mapping[str, int] = field(default_factory=dict)
     removes: tuple[Path, ...] = ()

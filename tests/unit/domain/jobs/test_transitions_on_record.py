@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from hourhand.domain.conditions import Condition, OneOf, all_hold, equals
 from hourhand.domain.errors import IllegalTransition
 from hourhand.domain.jobs import transitions
-from hourhand.domain.jobs.conditions import Is, StatusIn, all_hold
 from hourhand.domain.jobs.history import (
     REASON_BYTES,
     failure_text,
@@ -58,12 +58,12 @@ def test_a_move_that_the_table_does_not_hold_cannot_be_built() -> None:
             name="revive",
             job_id="job-1",
             to=JobStatus.RUNNING,
-            expect={"status": StatusIn(frozenset({JobStatus.SUCCEEDED}))},
+            expect={"status": OneOf("status", frozenset({JobStatus.SUCCEEDED}))},
         )
 
 
-@pytest.mark.parametrize("expect", [{}, {"status": Is("status", JobStatus.PENDING)}])
-def test_a_move_to_a_state_names_the_states_that_it_expects(expect: dict[str, Is]) -> None:
+@pytest.mark.parametrize("expect", [{}, {"status": equals("status", JobStatus.PENDING)}])
+def test_a_move_to_a_state_names_the_states_that_it_expects(expect: dict[str, Condition]) -> None:
     with pytest.raises(IllegalTransition, match="The move blind names no state"):
         Transition(name="blind", job_id="job-1", to=JobStatus.RUNNING, expect=expect)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from hourhand.domain.conditions import Compares, NoItem
 from hourhand.domain.durable.records import Journal, Record
 from hourhand.domain.durable.writes import Alternative, Scope
-from hourhand.domain.side_items import Compares, NoItem
 
 RUNS = "R"
 """The decision that a node runs; any other is a skip."""

@@ -35,21 +35,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from hourhand.domain.conditions import Absent, Compares, Condition, NoItem, Path, either
 from hourhand.domain.durable.records import Record, RecordKind, RecordOutcome
 from hourhand.domain.durable.writes import Scope
 from hourhand.domain.jobs.parents import CHUNK, ParentLink
-from hourhand.domain.side_items import (
-    Clause,
-    Compares,
-    Lacks,
-    NoItem,
-    Path,
-    SideItem,
-    SideItemUpdate,
-    SideKey,
-    Stored,
-    either,
-)
+from hourhand.domain.side_items import SideItem, SideItemUpdate, SideKey, Stored
 
 GROUP = 400
 """Children that are put before the next join records: a replay looks again at these alone."""
@@ -437,14 +427,14 @@ def report_failure(link: ParentLink, round_: int) -> SideItemUpdate:
     """
     entry = (_ENDS, str(link.position))
     allowed = either(
-        Lacks(entry),
+        Absent(entry),
         (Compares(entry, ">=", -round_), Compares(entry, "<", 0)),
         (Compares(entry, ">", 0), Compares(entry, "<", round_)),
     )
     return _report(link, {entry: round_}, allowed)
 
 
-def _report(link: ParentLink, sets: Mapping[Path, Stored], *clauses: Clause) -> SideItemUpdate:
+def _report(link: ParentLink, sets: Mapping[Path, Stored], *clauses: Condition) -> SideItemUpdate:
     return SideItemUpdate(
         key=join_record_key(link.run_id, link.segment, link.join_key, link.record_number),
         expect=clauses,
@@ -473,7 +463,7 @@ def report_failures(run_id: str, segment: int, record: JoinRecord) -> SideItemUp
     A late copy with a lower number is refused.
     """
     entry = ("failed", str(record.number))
-    fewer = either(Lacks(entry), Compares(entry, "<", record.failed))
+    fewer = either(Absent(entry), Compares(entry, "<", record.failed))
     root = root_key(run_id, segment, record.key)
     return SideItemUpdate(key=root, expect=(fewer,), sets={entry: record.failed})
 

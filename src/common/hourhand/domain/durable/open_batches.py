@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from hourhand.domain.conditions import Absent, Compares, Condition, NoItem
 from hourhand.domain.durable.joins import (
     LOCKED,
     OPEN,
@@ -27,7 +28,7 @@ from hourhand.domain.durable.joins import (
 )
 from hourhand.domain.durable.writes import Scope
 from hourhand.domain.jobs.parents import CHUNK
-from hourhand.domain.side_items import Clause, Compares, Lacks, NoItem, SideItemUpdate
+from hourhand.domain.side_items import SideItemUpdate
 
 _PLACES = "places"
 _RESERVED, _THERE = 0, 1
@@ -76,7 +77,7 @@ def reserve(scope: Scope, key: str, number: int, positions: Collection[int]) -> 
     """
     return SideItemUpdate(
         key=join_record_key(scope.run_id, scope.segment, key, number),
-        expect=(Lacks("count"), *(Lacks((_PLACES, str(n))) for n in positions)),
+        expect=(Absent("count"), *(Absent((_PLACES, str(n))) for n in positions)),
         sets={(_PLACES, str(n)): _RESERVED for n in positions},
     )
 
@@ -88,7 +89,7 @@ def confirm(scope: Scope, key: str, number: int, positions: Collection[int]) -> 
     """
     return SideItemUpdate(
         key=join_record_key(scope.run_id, scope.segment, key, number),
-        expect=(Lacks("count"),),
+        expect=(Absent("count"),),
         sets={(_PLACES, str(n)): _THERE for n in positions},
     )
 
@@ -123,7 +124,7 @@ def lock(scope: Scope, key: str, *, version: int) -> SideItemUpdate:
     )
 
 
-def _is_open_at(version: int) -> tuple[Clause, ...]:
+def _is_open_at(version: int) -> tuple[Condition, ...]:
     return (Compares("opening", "=", OPEN), Compares("version", "=", version))
 
 
@@ -132,7 +133,7 @@ def seal(scope: Scope, record: JoinRecord, total: int) -> SideItemUpdate:
     call = ChildrenCall(total=total, handler="")
     return SideItemUpdate(
         key=join_record_key(scope.run_id, scope.segment, record.key, record.number),
-        expect=(Lacks("count"),),
+        expect=(Absent("count"),),
         sets={"count": call.expected(record.number), "total": total, "tolerate": 0},
         removes=(_PLACES,),
     )

@@ -17,18 +17,8 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from hourhand.domain.side_items import (
-    SIGNAL_PREFIX,
-    Compares,
-    Lacks,
-    NoItem,
-    Path,
-    SideItem,
-    SideItemUpdate,
-    SideKey,
-    Stored,
-    either,
-)
+from hourhand.domain.conditions import Absent, Compares, NoItem, Path, either
+from hourhand.domain.side_items import SIGNAL_PREFIX, SideItem, SideItemUpdate, SideKey, Stored
 
 MAX_UNCONSUMED = 10_000
 """Signals of a name that no wait has returned, above which the worker logs a warning."""
@@ -130,7 +120,7 @@ def take_signal(run_id: str, signal: Signal, path: str, keep_until: datetime) ->
         expect=(
             Compares("created_ms", "=", signal.created_ms),
             either(
-                Lacks("taken_by"),
+                Absent("taken_by"),
                 Compares("taken_by", "=", path),
                 Compares("taken_by", "=", signal.taken_by or path),
             ),

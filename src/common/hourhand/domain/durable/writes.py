@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from hourhand.domain.conditions import Compares, Condition, NoItem, Path, either
 from hourhand.domain.durable.records import (
     ATTRIBUTES,
     Record,
@@ -14,17 +15,9 @@ from hourhand.domain.durable.records import (
     record_key,
     value_key,
 )
-from hourhand.domain.side_items import (
-    Clause,
-    Compares,
-    NoItem,
-    Path,
-    SideItemUpdate,
-    Stored,
-    either,
-)
+from hourhand.domain.side_items import SideItemUpdate, Stored
 
-Alternative = Clause | tuple[Clause, ...]
+Alternative = Condition | tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +32,7 @@ class Scope:
     keep_until: datetime
 
     @property
-    def is_own(self) -> Clause:
+    def is_own(self) -> Condition:
         """The record is of this run, not of an earlier job of the same id."""
         return Compares("created_ms", "=", self.created_ms)
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from hourhand.domain.conditions import Path
 from hourhand.domain.groups.overlap import Overlap
 from hourhand.domain.jobs.parents import RUN, ParentLink, ParentToFind
 from hourhand.domain.jobs.retry import RetryPolicy
@@ -324,6 +325,15 @@ class Job:
     reserved_starts: tuple[ReservedStart, ...] = ()
     payload_kept_until: datetime | None = None
     keep_until: datetime | None = None
+
+    def at(self, path: Path) -> Any:
+        """Return a field, by its name."""
+        return getattr(self, str(path))
+
+    @property
+    def max_attempts(self) -> int:
+        """How many attempts a round may have."""
+        return self.retry.max_attempts
 
     @property
     def is_sent(self) -> bool:

@@ -16,15 +16,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from hourhand.domain.conditions import Path
 from hourhand.domain.ids import short_digest
-from hourhand.domain.side_items import (
-    QUOTA_PREFIX,
-    Path,
-    SideItem,
-    SideItemUpdate,
-    SideKey,
-    Stored,
-)
+from hourhand.domain.side_items import QUOTA_PREFIX, SideItem, SideItemUpdate, SideKey, Stored
 from hourhand.domain.ticks.buckets import bucket_of
 
 MAX_QUOTA = 10**9

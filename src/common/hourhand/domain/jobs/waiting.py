@@ -12,16 +12,14 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeAlias
 
+from hourhand.domain.conditions import Compares, NoItem, either
 from hourhand.domain.ids import short_digest
 from hourhand.domain.side_items import (
     LIMIT_PREFIX,
     WAITER_PREFIX,
-    Compares,
-    NoItem,
     SideItem,
     SideItemUpdate,
     SideKey,
-    either,
 )
 
 PAUSE = "p"

@@ -9,16 +9,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from hourhand.domain.conditions import Absent, Compares, either
 from hourhand.domain.ids import short_digest
-from hourhand.domain.side_items import (
-    LIMIT_PREFIX,
-    Compares,
-    Lacks,
-    SideItem,
-    SideItemUpdate,
-    SideKey,
-    either,
-)
+from hourhand.domain.side_items import LIMIT_PREFIX, SideItem, SideItemUpdate, SideKey
 
 STRIDE = 1_000
 """How far the jobs of one tenant stand apart, in virtual time."""
@@ -44,7 +37,7 @@ def share_write(
     if following is None or following <= virtual_time:
         return SideItemUpdate(
             key=key,
-            expect=(either(Lacks(_NEXT), Compares(_NEXT, "<=", virtual_time)),),
+            expect=(either(Absent(_NEXT), Compares(_NEXT, "<=", virtual_time)),),
             sets={_NEXT: virtual_time + STRIDE},
             keep_until=keep_until,
         )

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import accumulate
 
+from hourhand.domain.conditions import Absent, Compares, Condition, Path, either
 from hourhand.domain.limits.rates import (
     Bounds,
     LimiterState,
@@ -22,15 +23,10 @@ from hourhand.domain.limits.rates import (
 from hourhand.domain.side_items import (
     RATE_PREFIX,
     RATE_SORT,
-    Clause,
-    Compares,
-    Lacks,
-    Path,
     SideItem,
     SideItemUpdate,
     SideKey,
     Stored,
-    either,
 )
 from hourhand.domain.times import to_ms
 
@@ -246,5 +242,5 @@ def _read_starts(text: str | None) -> tuple[int, ...]:
     return tuple(1_000 * at for at in accumulate(distances))
 
 
-def _at_most(name: str, microseconds: int) -> Clause:
-    return either(Lacks(name), Compares(name, "<=", microseconds))
+def _at_most(name: str, microseconds: int) -> Condition:
+    return either(Absent(name), Compares(name, "<=", microseconds))

@@ -10,6 +10,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from hourhand.domain.conditions import (
+    Absent,
+    Compares,
+    Condition,
+    NoItem,
+    Path,
+    SizeIs,
+    all_hold,
+    either,
+)
 from hourhand.domain.jobs.waiting import (
     waiter_generation,
     waiter_job_id,
@@ -28,18 +38,10 @@ from hourhand.domain.side_items import (
     LIMIT_PREFIX,
     SEAT_PREFIX,
     SLOTS_SORT,
-    Clause,
-    Compares,
-    Lacks,
-    NoItem,
-    Path,
     SideItem,
     SideItemKind,
     SideItemUpdate,
     SideKey,
-    SizeIs,
-    all_hold,
-    either,
 )
 
 SLOTS_KEPT = timedelta(days=90)
@@ -127,7 +129,7 @@ def _seat_key(partition: str, seat: int) -> SideKey:
     return SideKey(partition, f"{SEAT_PREFIX}{seat:03d}")
 
 
-def _is_seated(waiter: Waiter) -> tuple[Clause, ...]:
+def _is_seated(waiter: Waiter) -> tuple[Condition, ...]:
     return Compares("generation", "=", waiter.generation), Compares(_SEATED_JOB, "=", waiter.job_id)
 
 
@@ -143,7 +145,7 @@ def create(partition: str, holder: Holder, label: str, now: datetime) -> SideIte
 
 def take(partition: str, holder: Holder, share: int, now: datetime) -> SideItemUpdate:
     """Take a free slot, or renew a slot of the job's own older generation."""
-    free_slot = (Lacks(holder.path), SizeIs(_HOLDERS, "<", share))
+    free_slot = (Absent(holder.path), SizeIs(_HOLDERS, "<", share))
     return SideItemUpdate(
         key=SideKey(partition, SLOTS_SORT),
         expect=(either(free_slot, _is_not_newer(holder)),),
@@ -159,7 +161,7 @@ def grant(
 
     Of several that do so at once only one is applied: that component sends the message.
     """
-    free_slot = (Lacks(to.path), SizeIs(_HOLDERS, "<", share))
+    free_slot = (Absent(to.path), SizeIs(_HOLDERS, "<", share))
     is_older = Compares(to.path, "<=", last_number(to.generation - 1))
     return SideItemUpdate(
         key=SideKey(partition, SLOTS_SORT),
@@ -178,7 +180,7 @@ def replace_holder(
         expect=(
             Compares((_HOLDERS, replaced.dead), "=", replaced.seen),
             SizeIs(_HOLDERS, "<=", share),
-            either(Lacks(holder.path), _is_not_newer(holder)),
+            either(Absent(holder.path), _is_not_newer(holder)),
         ),
         sets={holder.path: holder.number},
         removes=((_HOLDERS, replaced.dead),),
@@ -213,7 +215,7 @@ def hand_off(
         key=SideKey(partition, SLOTS_SORT),
         expect=(
             Compares(holder.path, "<=", last_number(holder.generation)),
-            Lacks(to.path),
+            Absent(to.path),
             SizeIs(_HOLDERS, "<=", share),
         ),
         sets={to.path: to.number, _VIRTUAL_TIME: rank},
@@ -251,7 +253,7 @@ def is_handed_off(item: SideItem | None, ended: Holder, to: Holder) -> bool:
     return item is not None and holds_number(item, to) and item.number(ended.path) is None
 
 
-def _is_not_newer(holder: Holder) -> Clause:
+def _is_not_newer(holder: Holder) -> Condition:
     return Compares(holder.path, "<", next_generation_number(holder.generation))
 
 

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
+from hourhand.domain.conditions import Absent, Compares, either
 from hourhand.domain.errors import FieldError, InvalidUnique, MissingKey
 from hourhand.domain.ids import short_digest
 from hourhand.domain.jobs.job import Job
@@ -20,12 +21,9 @@ from hourhand.domain.limits.keys import InvalidLimit, KeyFields, key_json, parse
 from hourhand.domain.side_items import (
     UNIQUE_KEY_PREFIX,
     UNIQUE_KEY_SORT,
-    Compares,
-    Lacks,
     SideItem,
     SideItemUpdate,
     SideKey,
-    either,
 )
 
 MAX_UNIQUE_SECONDS = 30 * 86_400
@@ -150,7 +148,7 @@ def advance_record(digest: str, incarnation: int, keep_until: datetime) -> SideI
     """Return the write that says that an incarnation was created. It never goes back."""
     return SideItemUpdate(
         key=unique_record(digest),
-        expect=(either(Lacks(_NEWEST), Compares(_NEWEST, "<=", incarnation)),),
+        expect=(either(Absent(_NEWEST), Compares(_NEWEST, "<=", incarnation)),),
         sets={_NEWEST: incarnation},
         keep_until=keep_until,
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from hourhand.domain.conditions import Absent, Compares, Condition, Path, either
 from hourhand.domain.limits.declarations import Rate
 from hourhand.domain.limits.rate_writes import (
     GATE,
@@ -23,16 +24,7 @@ from hourhand.domain.limits.rate_writes import (
     RateWrite,
 )
 from hourhand.domain.limits.rates import EARLY_START, Bounds, LimiterState
-from hourhand.domain.side_items import (
-    Clause,
-    Compares,
-    Lacks,
-    Path,
-    SideItemUpdate,
-    SideKey,
-    Stored,
-    either,
-)
+from hourhand.domain.side_items import SideItemUpdate, SideKey, Stored
 from hourhand.domain.times import from_ms
 
 _SECOND = 1_000_000
@@ -103,7 +95,7 @@ class Windows:
         self, key: SideKey, state: LimiterState, gives: Pass, bounds: Bounds, now: datetime
     ) -> RateWrite:
         """Return the write that counts a start now."""
-        expect: tuple[Clause, ...]
+        expect: tuple[Condition, ...]
         sets: dict[Path, Stored]
         if self.rate.exact:
             # The clocks of workers differ: no start is noted before the last one.
@@ -120,7 +112,7 @@ class Windows:
                 _as_read(WINDOW_STARTS, None if state.window is None else state.window_starts),
             )
             sets = {WINDOW: window, WINDOW_STARTS: number}
-        held = (either(Lacks(GATE), Compares(GATE, "<=", bounds.now)),)
+        held = (either(Absent(GATE), Compares(GATE, "<=", bounds.now)),)
         update = SideItemUpdate(
             key=key, expect=(*expect, *held), sets=sets, keep_until=now + RATES_KEPT
         )
@@ -137,5 +129,5 @@ def starts_text(starts: tuple[int, ...]) -> str:
     return ",".join(f"{at - earlier:x}" for at, earlier in zip(times, before, strict=True))
 
 
-def _as_read(name: str, value: str | int | None) -> Clause:
-    return Lacks(name) if value is None else Compares(name, "=", value)
+def _as_read(name: str, value: str | int | None) -> Condition:
+    return Absent(name) if value is None else Compares(name, "=", value)

@@ -6,6 +6,7 @@ import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from hourhand.domain.conditions import Compares, Path
 from hourhand.domain.durable.records import (
     Record,
     RecordKind,
@@ -19,7 +20,7 @@ from hourhand.domain.errors import AlreadyCompleted, NotFound, RunEnded, Unavail
 from hourhand.domain.ids import content_hash
 from hourhand.domain.jobs.job import ErrorInfo, Job
 from hourhand.domain.jobs.waiting import WaitKind
-from hourhand.domain.side_items import Compares, Path, SideItemUpdate, SideKey, Stored
+from hourhand.domain.side_items import SideItemUpdate, SideKey, Stored
 from hourhand.domain.times import to_ms
 from hourhand.ports.side_item_store import SideItemWrite
 from hourhand.services.durable.completions import Completer

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from hourhand.domain.conditions import Absent, Compares
 from hourhand.domain.durable.calls import (
     IN_PLACE,
     Failure,
@@ -40,7 +41,7 @@ from hourhand.domain.durable.writes import (
 )
 from hourhand.domain.jobs.job import ErrorInfo
 from hourhand.domain.jobs.waiting import Reserved, ReservedStart, TakenStart, WaitKind
-from hourhand.domain.side_items import Compares, Lacks, Stored
+from hourhand.domain.side_items import Stored
 from hourhand.domain.times import floor_ms, from_ms, to_ms
 from hourhand.services.durable.run_records import RunRecords
 
@@ -308,7 +309,7 @@ class RunWaits(RunRecords):
             "text": error_text(HEARTBEAT_TIMEOUT if is_silent else CALLBACK_TIMEOUT),
         }
         beat = record.beat_ms
-        unchanged = Lacks("beat_ms") if beat is None else Compares("beat_ms", "=", beat)
+        unchanged = Absent("beat_ms") if beat is None else Compares("beat_ms", "=", beat)
         waits = Compares("outcome", "=", RecordOutcome.WAITING.value)
         allowed = ((self.scope.is_own, waits, unchanged),)
         _, standing = self._put(RecordKind.CALLBACK, record.path, values, allowed)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from hourhand.domain.conditions import Compares
 from hourhand.domain.durable.calls import RunEnds, RunLost
 from hourhand.domain.durable.effects import earlier_effects
 from hourhand.domain.durable.joins import joined_calls
@@ -22,13 +23,7 @@ from hourhand.domain.durable.writes import Scope
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.run_times import DEFAULT_RUN, journal_end, signals_end
 from hourhand.domain.jobs.transitions import keep_journal
-from hourhand.domain.side_items import (
-    SIGNAL_PREFIX,
-    Compares,
-    SideItem,
-    SideItemKind,
-    SideItemUpdate,
-)
+from hourhand.domain.side_items import SIGNAL_PREFIX, SideItem, SideItemKind, SideItemUpdate
 from hourhand.domain.times import to_ms
 from hourhand.ports.job_store import Applied
 from hourhand.services.durable.invocation import Invocation

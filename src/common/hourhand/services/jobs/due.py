@@ -22,9 +22,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol
 
+from hourhand.domain.conditions import all_hold
 from hourhand.domain.errors import HourhandError, PutOff, Unavailable, WrittenByNewer, or_error
 from hourhand.domain.ids import trace_id_for
-from hourhand.domain.jobs.conditions import HistoryLengthIs, all_hold
 from hourhand.domain.jobs.job import Job, JobMessage, JobStatus, Priority
 from hourhand.domain.jobs.transitions import Transition, refile, unmark
 from hourhand.domain.ticks.buckets import Entry, ShardMap, bucket_end, bucket_of, file_entry
@@ -491,7 +491,7 @@ def _is_same_put(job: Job, current: Job | None) -> bool:
 def _only_history_moved(move: Transition, current: Job | None) -> bool:
     if current is None or "history_as_read" not in move.expect:
         return False
-    others = [c for c in move.expect.values() if not isinstance(c, HistoryLengthIs)]
+    others = [c for name, c in move.expect.items() if name != "history_as_read"]
     return all_hold(others, current)
 
 

@@ -7,14 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from hourhand.domain.jobs.conditions import (
-    Above,
-    Absent,
-    AnyOf,
-    AtMost,
-    AttemptsLeft,
-    Is,
-)
+from hourhand.domain.conditions import Absent, Compares, Fewer, either, equals
 from hourhand.domain.jobs.history import lost_reason
 from hourhand.domain.jobs.job import (
     Content,
@@ -67,7 +60,7 @@ def claim(
     durable run, when it is to end, unless an earlier claim of the round has set that.
     """
     # A submission of its key may have moved it since its message was sent.
-    quiet = {"quiet": AtMost("run_at", now + wait)} if message.is_debounced else {}
+    quiet = {"quiet": Compares("run_at", "<=", now + wait)} if message.is_debounced else {}
     event = HistoryEvent(
         kind=EventKind.CLAIMED,
         at=now,
@@ -82,11 +75,11 @@ def claim(
         to=JobStatus.RUNNING,
         expect={
             "status": not_started(),
-            "generation": Is("generation", message.generation),
-            "attempts_left": AttemptsLeft(),
+            "generation": equals("generation", message.generation),
+            "attempts_left": Fewer("attempt", than="max_attempts"),
             "not_cancelled": Absent("cancel_requested_at"),
-            "not_expired": AnyOf((Absent("expires_at"), Above("expires_at", now))),
-            "due": AtMost("due_at", now + wait),
+            "not_expired": either(Absent("expires_at"), Compares("expires_at", ">", now)),
+            "due": Compares("due_at", "<=", now + wait),
             **quiet,
         },
         sets={
@@ -138,10 +131,10 @@ def take_over(
         expect={
             **names_expired_lease(job, now, margin),
             "generation": same_generation(job),
-            "attempts_left": AttemptsLeft(),
+            "attempts_left": Fewer("attempt", than="max_attempts"),
             "not_cancelled": Absent("cancel_requested_at"),
-            "not_expired": AnyOf((Absent("expires_at"), Above("expires_at", now))),
-            "may_run_again": Is("on_lost", OnLost.RETRY),
+            "not_expired": either(Absent("expires_at"), Compares("expires_at", ">", now)),
+            "may_run_again": equals("on_lost", OnLost.RETRY),
         },
         sets={
             "claim_id": claim_id,
@@ -183,7 +176,7 @@ def heartbeat(
     return Transition(
         name="heartbeat",
         job_id=job.id,
-        expect={**owned(job), "extends_lease": AtMost("lease_until", lease_until)},
+        expect={**owned(job), "extends_lease": Compares("lease_until", "<=", lease_until)},
         sets=sets,
     )
 

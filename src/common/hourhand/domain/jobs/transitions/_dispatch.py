@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from hourhand.domain.jobs.conditions import Absent, Is, StatusIn
+from hourhand.domain.conditions import Absent, OneOf, equals
 from hourhand.domain.jobs.history import is_over_budget
 from hourhand.domain.jobs.job import OPEN, REDRIVABLE, EventKind, Job, JobStatus, Priority
 from hourhand.domain.jobs.transitions._parts import make_event, not_started, same_generation
 from hourhand.domain.jobs.transitions._transition import Transition, recording
 from hourhand.domain.ticks.buckets import Entry
 
-_UNSENT = StatusIn(frozenset({JobStatus.PENDING, JobStatus.RETRYING}))
+_UNSENT = OneOf("status", frozenset({JobStatus.PENDING, JobStatus.RETRYING}))
 _NEVER_SENT = Absent("enqueued_at")
 
 
@@ -70,7 +70,7 @@ def mark_dispatched_again(
         expect={
             "status": not_started(),
             "generation": same_generation(job),
-            "last_sent_as_read": Is("enqueued_at", job.enqueued_at),
+            "last_sent_as_read": equals("enqueued_at", job.enqueued_at),
         },
         sets={"enqueued_at": now, "queue": queue},
     )
@@ -85,9 +85,9 @@ def unmark(job: Job, *, now: datetime, actor: str, reason: str) -> Transition:
         job_id=job.id,
         to=None if back_to is job.status else back_to,
         expect={
-            "status": StatusIn(frozenset({job.status})),
+            "status": OneOf("status", frozenset({job.status})),
             "generation": same_generation(job),
-            "last_sent_as_read": Is("enqueued_at", job.enqueued_at),
+            "last_sent_as_read": equals("enqueued_at", job.enqueued_at),
         },
         sets={"enqueued_at": None},
     )
@@ -101,8 +101,8 @@ def refile(job: Job, *, entry: Entry, now: datetime, actor: str) -> Transition:
         name="refile",
         job_id=job.id,
         expect={
-            "status": StatusIn(OPEN),
-            "filed_as_read": Is("due_at", job.due_at),
+            "status": OneOf("status", OPEN),
+            "filed_as_read": equals("due_at", job.due_at),
         },
         entry=entry,
     )
@@ -115,8 +115,8 @@ def keep_payload(job: Job, *, kept_until: datetime) -> Transition:
         name="keep_payload",
         job_id=job.id,
         expect={
-            "status": StatusIn(OPEN | REDRIVABLE),
-            "kept_as_read": Is("payload_kept_until", job.payload_kept_until),
+            "status": OneOf("status", OPEN | REDRIVABLE),
+            "kept_as_read": equals("payload_kept_until", job.payload_kept_until),
         },
         sets={"payload_kept_until": kept_until},
     )

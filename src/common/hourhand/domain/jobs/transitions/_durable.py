@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from hourhand.domain.jobs.conditions import Absent, Condition, Is, StatusIn
+from hourhand.domain.conditions import Absent, Condition, OneOf, equals
 from hourhand.domain.jobs.job import REDRIVABLE, Content, EventKind, Job, JobStatus
 from hourhand.domain.jobs.transitions._parts import (
     LEASE_FIELDS,
@@ -18,7 +18,7 @@ from hourhand.domain.jobs.transitions._transition import Transition, recording
 from hourhand.domain.jobs.waiting import WaitsFor
 from hourhand.domain.ticks.buckets import Entry
 
-_SUSPENDED = StatusIn(frozenset({JobStatus.PENDING, JobStatus.ENQUEUED}))
+_SUSPENDED = OneOf("status", frozenset({JobStatus.PENDING, JobStatus.ENQUEUED}))
 
 
 def suspend(
@@ -84,8 +84,8 @@ def wake(
         expect={
             "status": _SUSPENDED,
             "generation": same_generation(job),
-            "waits_as_read": Is("waits_for", job.waits_for),
-            "signals_as_read": Is("signals", job.signals),
+            "waits_as_read": equals("waits_for", job.waits_for),
+            "signals_as_read": equals("signals", job.signals),
         },
         sets={
             "waits_for": None,
@@ -106,7 +106,7 @@ def flag(job: Job, *, signals: int = 0) -> Transition:
     return Transition(
         name="flag",
         job_id=job.id,
-        expect={**owned(job), "signals_as_read": Is("signals", job.signals)},
+        expect={**owned(job), "signals_as_read": equals("signals", job.signals)},
         sets={"wake_flag": True, "signals": max(signals, job.signals)},
     )
 
@@ -117,8 +117,8 @@ def count_signal(job: Job, *, signals: int) -> Transition:
         name="count_signal",
         job_id=job.id,
         expect={
-            "same_job": Is("created_at", job.created_at),
-            "signals_as_read": Is("signals", job.signals),
+            "same_job": equals("created_at", job.created_at),
+            "signals_as_read": equals("signals", job.signals),
         },
         sets={"signals": max(signals, job.signals)},
     )
@@ -183,8 +183,8 @@ def mark_compensated(job: Job, *, keep_until: datetime | None) -> Transition:
         name="mark_compensated",
         job_id=job.id,
         expect={
-            "status": StatusIn(REDRIVABLE),
-            "round": Is("round", job.round),
+            "status": OneOf("status", REDRIVABLE),
+            "round": equals("round", job.round),
             "not_compensated": Absent("compensated_round"),
         },
         sets={
@@ -202,12 +202,13 @@ def prolong_child(job: Job, *, kept_until: datetime) -> Transition:
     """
     assert job.parent is not None, "only a child is kept for a run"
     keeps = {"keep_until": max(job.keep_until, kept_until)} if job.keep_until is not None else {}
+    as_filed = Absent("due_at") if job.due_at is None else equals("due_at", job.due_at)
     return Transition(
         name="prolong_child",
         job_id=job.id,
         expect={
-            "same_job": Is("created_at", job.created_at),
-            "filed_as_read": Absent("due_at") if job.due_at is None else Is("due_at", job.due_at),
+            "same_job": equals("created_at", job.created_at),
+            "filed_as_read": as_filed,
         },
         sets={"parent": replace(job.parent, kept_until=kept_until), **keeps},
     )

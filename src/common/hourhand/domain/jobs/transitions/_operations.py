@@ -7,11 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from hourhand.domain.jobs.conditions import (
-    Absent,
-    Is,
-    StatusIn,
-)
+from hourhand.domain.conditions import Absent, OneOf, equals
 from hourhand.domain.jobs.job import (
     FINAL,
     REDRIVABLE,
@@ -133,7 +129,7 @@ def adopt(
         expect={
             "status": not_started(),
             "generation": same_generation(job),
-            "revision_as_read": Is("schedule_revision", job.schedule_revision),
+            "revision_as_read": equals("schedule_revision", job.schedule_revision),
         },
         sets=sets,
     )
@@ -157,7 +153,7 @@ def debounce(job: Job, *, sets: Mapping[str, Any]) -> Transition:
         expect={
             "status": not_started(),
             "generation": same_generation(job),
-            "newest_as_read": Is("debounces", taken),
+            "newest_as_read": equals("debounces", taken),
         },
         sets={**sets, "debounces": taken + 1},
     )
@@ -172,7 +168,7 @@ def supersede(job: Job, *, now: datetime) -> Transition:
     return Transition(
         name="supersede",
         job_id=job.id,
-        expect={"status": StatusIn(REDRIVABLE), "generation": same_generation(job)},
+        expect={"status": OneOf("status", REDRIVABLE), "generation": same_generation(job)},
         sets={"superseded_at": now},
     )
 
@@ -200,12 +196,12 @@ def redrive(
         job_id=job.id,
         to=status,
         expect={
-            "status": StatusIn(FINAL if is_rerun else REDRIVABLE),
+            "status": OneOf("status", FINAL if is_rerun else REDRIVABLE),
             "generation": same_generation(job),
             "not_superseded": Absent("superseded_at"),
             "not_compensated": Absent("compensated_round")
             if job.compensated_round is None
-            else Is("compensated_round", job.compensated_round),
+            else equals("compensated_round", job.compensated_round),
         },
         sets={
             **cleared(
@@ -250,7 +246,7 @@ def discard(job: Job, *, now: datetime, actor: str, note: str, reason: str) -> T
         name="discard",
         job_id=job.id,
         expect={
-            "status": StatusIn(frozenset({JobStatus.DEAD})),
+            "status": OneOf("status", frozenset({JobStatus.DEAD})),
             "generation": same_generation(job),
             "not_discarded_yet": Absent("discarded_at"),
         },

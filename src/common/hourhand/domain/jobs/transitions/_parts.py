@@ -5,12 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from hourhand.domain.jobs.conditions import (
-    Below,
-    Condition,
-    Is,
-    StatusIn,
-)
+from hourhand.domain.conditions import Compares, Condition, OneOf, equals
 from hourhand.domain.jobs.history import failure_text, reason_to_keep
 from hourhand.domain.jobs.job import (
     NOT_STARTED,
@@ -54,12 +49,12 @@ def make_event(
 
 def same_generation(job: Job) -> Condition:
     """Nobody retried, changed or redrove the job since it was read."""
-    return Is("generation", job.generation)
+    return equals("generation", job.generation)
 
 
 def not_started() -> Condition:
     """No attempt is under way and another is still to come."""
-    return StatusIn(NOT_STARTED)
+    return OneOf("status", NOT_STARTED)
 
 
 def owned(job: Job) -> dict[str, Condition]:
@@ -70,19 +65,19 @@ def owned(job: Job) -> dict[str, Condition]:
     tells it from the job that a paused worker still holds.
     """
     return {
-        "status": StatusIn(frozenset({JobStatus.RUNNING})),
-        "token": Is("token", job.token),
-        "same_job": Is("created_at", job.created_at),
+        "status": OneOf("status", frozenset({JobStatus.RUNNING})),
+        "token": equals("token", job.token),
+        "same_job": equals("created_at", job.created_at),
     }
 
 
 def names_expired_lease(job: Job, now: datetime, margin: timedelta) -> dict[str, Condition]:
     """RUNNING under this token and this lease, and the lease ended more than a margin ago."""
     return {
-        "status": StatusIn(frozenset({JobStatus.RUNNING})),
-        "token": Is("token", job.token),
-        "lease_as_read": Is("lease_until", job.lease_until),
-        "lease_expired": Below("lease_until", now - margin),
+        "status": OneOf("status", frozenset({JobStatus.RUNNING})),
+        "token": equals("token", job.token),
+        "lease_as_read": equals("lease_until", job.lease_until),
+        "lease_expired": Compares("lease_until", "<", now - margin),
     }
 
 

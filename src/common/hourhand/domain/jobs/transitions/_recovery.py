@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from hourhand.domain.conditions import Absent, Compares, OneOf, equals
 from hourhand.domain.errors import IllegalTransition
-from hourhand.domain.jobs.conditions import (
-    Absent,
-    AtMost,
-    Is,
-    StatusIn,
-)
 from hourhand.domain.jobs.history import lost_reason
 from hourhand.domain.jobs.job import (
     LATE,
@@ -96,7 +91,7 @@ def expire(job: Job, *, now: datetime, actor: str) -> Transition:
         expect={
             "status": not_started(),
             "generation": same_generation(job),
-            "expired": AtMost("expires_at", now),
+            "expired": Compares("expires_at", "<=", now),
         },
         sets=final_times(job, now, status),
         leaves_index=not outbox_tasks(job, status),
@@ -113,7 +108,7 @@ def give_up(job: Job, *, now: datetime, actor: str, reason: str) -> Transition:
         expect={
             "status": not_started(),
             "generation": same_generation(job),
-            "waits_as_read": Is("waits_for", job.waits_for),
+            "waits_as_read": equals("waits_for", job.waits_for),
         },
         sets={**failed(reason), **final_times(job, now, JobStatus.DEAD)},
     )
@@ -134,10 +129,10 @@ def finish(job: Job, *, kept_until: datetime | None = None) -> Transition:
         name="finish",
         job_id=job.id,
         expect={
-            "status": StatusIn(frozenset({job.status})),
+            "status": OneOf("status", frozenset({job.status})),
             "generation": same_generation(job),
             # The run of a child that is redriven keeps the child for longer.
-            **({"kept_as_read": Is("parent", job.parent)} if job.parent is not None else {}),
+            **({"kept_as_read": equals("parent", job.parent)} if job.parent is not None else {}),
         },
         sets={"keep_until": max(keep_until, kept_until or keep_until)},
         leaves_index=True,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from hourhand.domain.jobs.conditions import Absent, Is
+from hourhand.domain.conditions import Absent, equals
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.domain.jobs.transitions._parts import make_event, not_started, same_generation
 from hourhand.domain.jobs.transitions._transition import Transition, recording
@@ -43,7 +43,7 @@ def park(
             "generation": same_generation(job),
             "last_sent_as_read": Absent("enqueued_at")
             if sent_at is None
-            else Is("enqueued_at", sent_at),
+            else equals("enqueued_at", sent_at),
         },
         sets={"waits_for": waits_for, "enqueued_at": _marked(now, sent_at), **_noted(slot_shards)},
         entry=entry,
@@ -74,7 +74,7 @@ def unpark(
         expect={
             "status": not_started(),
             "generation": same_generation(job),
-            "parked_as_read": Is("enqueued_at", job.enqueued_at),
+            "parked_as_read": equals("enqueued_at", job.enqueued_at),
         },
         sets={
             "waits_for": None,
