@@ -15,10 +15,11 @@ from hourhand.domain.jobs.quotas import MAX_QUOTAS, Quota, QuotaKind, live_jobs
 from hourhand.domain.side_items import SideItem
 from hourhand.domain.ticks.buckets import ShardMap, ShardMapVersion
 from hourhand.handlers.run_context import RunContext
-from hourhand.memory import START, MemorySideItemStore
+from hourhand.memory import START
 from tests.scenarios.children import FamilyWorld
 from tests.scenarios.runs import RunWorld
 from tests.world.faults import Faults
+from tests.world.watched_store import StorableSideItems
 from tests.world.world import World
 
 ARN = "arn:aws:sts::123456789012:assumed-role/batch/session"
@@ -50,7 +51,7 @@ def world() -> World:
     return World()
 
 
-class CountedSideItems(MemorySideItemStore):
+class CountedSideItems(StorableSideItems):
     """Side items whose reads and writes are counted."""
 
     def __init__(self) -> None:

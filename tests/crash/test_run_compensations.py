@@ -640,8 +640,8 @@ def test_a_reset_of_older_code_gave_a_new_key() -> None:
         for key, item in card.world.side_items.items().items()
         if key.kind is SideItemKind.RESET
     ]
-    card.world.side_items.write_item(SideItemUpdate(key=key, removes=("kr",)))
-    assert "kr" in item.values
+    card.world.side_items.write_item(SideItemUpdate(key=key, removes=("keys",)))
+    assert "keys" in item.values
     card.fail()
     assert len(set(card.keys)) == 2
     assert card.refunds == [*zip(("second", "first"), reversed(card.keys), strict=True)]

@@ -1,4 +1,4 @@
-"""A jobs table that remembers every change of a base item, in order."""
+"""A jobs table that remembers every change of a base item, in order, and its side items."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from hourhand.aws.side_item_store import write_arguments
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.transitions import Transition
-from hourhand.memory import MemoryJobStore
+from hourhand.domain.side_items import SideItemUpdate
+from hourhand.memory import MemoryJobStore, MemorySideItemStore
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import WriteResult
+from hourhand.ports.side_item_store import SideItemWrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +87,11 @@ def _is_but_noted(after: Job, before: Job) -> bool:
     """Whether nothing changed but the record: an entry filed anew where it lies is noted twice."""
     same = replace(after, history=before.history, history_dropped=before.history_dropped)
     return same == before
+
+
+class StorableSideItems(MemorySideItemStore):
+    """Side items in memory whose writes the table could make, too: each name has its letter."""
+
+    def write_item(self, update: SideItemUpdate) -> SideItemWrite:
+        write_arguments(update, 1)
+        return super().write_item(update)

@@ -26,7 +26,6 @@ from hourhand.memory import (
     MemoryQueues,
     MemoryRandomness,
     MemoryScheduleStore,
-    MemorySideItemStore,
     MemorySweepInvoker,
     RecordingTelemetry,
 )
@@ -56,7 +55,7 @@ from hourhand.wiring.functions import (
 from tests.world.faults import Faults
 from tests.world.function_telemetry import FunctionTelemetry
 from tests.world.runs import Behaviour, RecordedRunner, Run, succeed
-from tests.world.watched_store import WatchedJobStore
+from tests.world.watched_store import StorableSideItems, WatchedJobStore
 
 FUNCTION_SECONDS = 900.0
 TICK_SECONDS = 55.0
@@ -118,7 +117,7 @@ class World:
         self.store = WatchedJobStore(self.clock, index_lag=index_lag)
         self.control = MemoryControlStore(shard_map)
         self.schedules = MemoryScheduleStore(clock=self.clock, index_lag=index_lag)
-        self.side_items = MemorySideItemStore()
+        self.side_items = StorableSideItems()
         self.objects = MemoryObjectStore()
         # As long as the function may run: Lambda asks for it, so a worker must shorten it itself.
         self.queues = MemoryQueues(

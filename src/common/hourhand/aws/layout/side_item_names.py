@@ -46,7 +46,7 @@ LETTERS: Mapping[SideItemKind, Mapping[str, str]] = {
     SideItemKind.CURSOR: _RECORD,
     SideItemKind.CHANGE: _RECORD,
     SideItemKind.DECISIONS: _RECORD,
-    SideItemKind.RESET: _letters("created_ms=cr resets=fl keys=kr"),
+    SideItemKind.RESET: {**_RECORD, **_letters("resets=fl keys=kr")},
     SideItemKind.JOIN: _JOIN,
     SideItemKind.VALUE: _letters("created_ms=cr text=r"),
     SideItemKind.SIGNAL: _SIGNAL,
