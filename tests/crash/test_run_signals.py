@@ -179,7 +179,7 @@ def test_a_signal_without_a_number_was_sent_to_an_older_version_and_comes_first(
         send(world, "x", number)
     for key in list(world.side_items.items()):
         if key.kind is SideItemKind.SIGNAL and int(key.sort[-2:]) < SENT / 2:
-            world.side_items.write_item(SideItemUpdate(key=key, removes=("n",)))
+            world.side_items.write_item(SideItemUpdate(key=key, removes=("number",)))
     world.settle(durable(_read, world.clock))
     assert world.api.queries.job("run").result_text == str([*range(SENT)]).replace(" ", "")
 
