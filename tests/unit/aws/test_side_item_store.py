@@ -12,7 +12,7 @@ from bench.item_size import BUDGET_BYTES, item_size_bytes
 from hourhand.aws.layout.side_item_names import LETTERS, RESERVED
 from hourhand.aws.side_item_store import DynamoSideItemStore, side_item_from, write_arguments
 from hourhand.aws.table_schema import EXPIRY, JOBS
-from hourhand.domain.conditions import Condition, Fields
+from hourhand.domain.conditions import Condition, Either, Fields, OneOf, equals
 from hourhand.domain.limits.shards import SLOTS_A_SHARD
 from hourhand.domain.limits.slot_writes import (
     MAX_LABEL_BYTES,
@@ -64,6 +64,13 @@ def test_a_clause_of_another_kind_is_a_mistake() -> None:
 
     update = SideItemUpdate(key=KEY, expect=(Strange(),), deletes=True)
     with pytest.raises(ValueError, match="no condition for the clause"):
+        write_arguments(update, 1)
+
+
+@pytest.mark.parametrize("clause", [equals("label", None), OneOf("label", frozenset()), Either(())])
+def test_a_clause_that_never_holds_is_a_mistake_beside_a_job(clause: Condition) -> None:
+    update = SideItemUpdate(key=KEY, expect=(clause,), sets={"label": "x"}, keep_until=START)
+    with pytest.raises(ValueError, match=r"never holds|no condition"):
         write_arguments(update, 1)
 
 

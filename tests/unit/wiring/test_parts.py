@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from hourhand.domain.errors import InvalidInput
+from hourhand.domain.jobs.outbox import OutboxTask
 from hourhand.wiring import adapters, functions, services
 from hourhand.wiring.adapters import PORTS, Adapters
 from hourhand.wiring.services import Wiring
+from tests.world.world import World
 
 ATTRIBUTES = {
     "settings": "hourhand.settings.Settings",
@@ -133,3 +135,12 @@ def test_a_part_of_another_type_is_found() -> None:
 def test_a_port_that_a_function_does_not_have_says_so_at_its_use() -> None:
     with pytest.raises(InvalidInput, match="have no invoker"):
         adapters._absent("invoker").invoke()
+
+
+def test_each_outbox_task_is_settled_by_all_but_workers_who_leave_the_pauses() -> None:
+    world = World()
+    whole = {*OutboxTask}
+    assert world.scheduler.scheduling.recovery.end_tasks.keys() == whole
+    assert world.worker.execution.tools.recovery.end_tasks.keys() == whole - {
+        OutboxTask.PAUSE_SCHEDULE
+    }

@@ -105,7 +105,7 @@ class ConditionText:
                 return self._together(clauses)
             case Either(alternatives):
                 tests = [self._together(clauses) for clauses in alternatives]
-                return f"({' OR '.join(tests)})" if tests else self._absent(self._key)
+                return f"({' OR '.join(tests)})" if tests else self._never(clause)
         return self._of_field(clause)
 
     def _of_field(self, clause: Condition) -> str:
@@ -113,7 +113,7 @@ class ConditionText:
             case Absent(path):
                 codec = self._codec_of(path)
                 is_optional = codec.default is None and not codec.is_always_stored
-                return self._absent(codec.attribute if is_optional else self._key)
+                return self._absent(codec.attribute) if is_optional else self._never(clause)
             case Compares("created_at", "=", datetime() as value):
                 return self._created_at(value)
             case Compares(path, "=", value):
@@ -154,7 +154,7 @@ class ConditionText:
 
     def _equals(self, codec: Codec, value: Any) -> str:
         if value is None:
-            return self._absent(self._key)
+            return self._never(value)
         stored = codec.stored(value)
         if stored is None:
             # A default is never stored, so that absence is the only form it has.
@@ -172,7 +172,7 @@ class ConditionText:
         if len(values) == 1:
             return self.compares(codec.attribute, "=", values[0])
         if not values:
-            return self._absent(self._key)
+            return self._never(of)
         self._values.extend(values)
         return self._dialect.one_of.format(codec.attribute, ", ".join("?" * len(values)))
 
@@ -180,6 +180,12 @@ class ConditionText:
         """Return the comparison of a stored attribute with a value."""
         self._values.append(value)
         return f"{self._name(attribute)} {sign} ?"
+
+    def _never(self, what: object) -> str:
+        """Return what holds for no item of a job. A write beside one may make its item."""
+        if self._key != _KEY:
+            raise ValueError(f"There is no condition for {what!r}, which never holds")
+        return self._absent(_KEY)
 
     def _absent(self, attribute: str) -> str:
         return self._dialect.absent.format(attribute)

@@ -100,7 +100,8 @@ class Fewer(Condition):
 
     def holds(self, stored: Fields | None) -> bool:
         """Compare two fields."""
-        return stored is not None and stored.at(self.path) < stored.at(self.than)
+        fewer, more = (None, None) if stored is None else map(stored.at, (self.path, self.than))
+        return fewer is not None and more is not None and bool(fewer < more)
 
 
 @dataclass(frozen=True, slots=True)

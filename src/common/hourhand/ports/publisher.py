@@ -26,7 +26,7 @@ class Event:
 
 
 class Publisher(Protocol):
-    """Publishes events."""
+    """Publishes events. A caller that repeats what it did publishes the event again."""
 
     def publish(self, event: Event) -> None:
         """Publish an event. Raises `Unavailable`: then the caller repeats what it did."""

@@ -113,7 +113,8 @@ class Wiring:
         self._pauses_schedules = pauses_schedules
         self._check_payload = check_payload
         self.cancelled_together = cancelled_together
-        self.worker = worker
+        if worker:
+            self.worker = worker
 
     def build(self, make: type[T], **given: object) -> T:
         """Create a service. A parameter that is not given takes the port or the part of its name.
@@ -281,7 +282,7 @@ class Wiring:
     def rate_waits(self) -> RateWaits:
         from hourhand.services.limits.rates_rule import RateWaits
 
-        return self.build(RateWaits)
+        return self.build(RateWaits, worker=getattr(self, "worker", ""))
 
     @cached_property
     def handler_starts(self) -> HandlerStarts:
@@ -337,7 +338,8 @@ class Wiring:
     def rechecks(self) -> Rechecks:
         from hourhand.services.limits.rechecks import Rechecks
 
-        return self.build(Rechecks, queues=self.wait_queues)
+        later = self.later("deadlocks")
+        return self.build(Rechecks, queues=self.wait_queues, deadlocks=later)
 
     @cached_property
     def deadlocks(self) -> Deadlocks:

@@ -13,7 +13,7 @@ from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.schedules.schedule import Backfill, Schedule
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START
-from hourhand.ports.publisher import NoReceiver
+from hourhand.ports.publisher import Event, EventName, NoReceiver
 from hourhand.services.schedules.failure_pauses import FailurePauses
 from tests.unit.services.schedule_views import MINUTELY, stored
 from tests.world.aspects import ended
@@ -26,6 +26,34 @@ from tests.world.world import World
 def schedule(world: World) -> Schedule:
     world.put_schedule("s", expression=MINUTELY, pause_on_failure=True)
     return stored(world)
+
+
+class Receiver:
+    """Notes the events, after it failed as often as it is told."""
+
+    def __init__(self, fails: int) -> None:
+        self.fails = fails
+        self.events: list[Event] = []
+
+    def publish(self, event: Event) -> None:
+        if self.fails:
+            self.fails -= 1
+            raise Unavailable("It does not answer.")
+        self.events.append(event)
+
+
+def test_a_pause_that_could_not_be_published_is_published_by_the_repeated_task(
+    world: World,
+) -> None:
+    job, receiver = failed(world), Receiver(fails=1)
+    task = replace(pauses(world), publisher=receiver)
+    with pytest.raises(Unavailable):
+        task.settle(ended(job))
+    paused_at = stored(world).paused_at
+    world.advance(5)
+    task.settle(ended(job))
+    assert paused_at is not None
+    assert receiver.events == [Event(EventName.SCHEDULE_PAUSED, "s", paused_at)]
 
 
 def pauses(world: World, faults: Faults | None = None) -> FailurePauses:

@@ -1,7 +1,7 @@
 """The ends of child jobs, as a run's journal counts them: join records.
 
 A join record has the ends of up to `CHUNK` children of one call. Each child's end is one entry of
-its map ``e``, so that a repeated report changes nothing and no child counts twice:
+its map ``ends``, so that a repeated report changes nothing and no child counts twice:
 
 | entry | the child |
 |---|---|
@@ -13,20 +13,13 @@ its map ``e``, so that a repeated report changes nothing and no child counts twi
 A call with several join records and without a window has a *root* as well. It counts the join
 records that are full. It is a hint for the wake-up of the run: the run decides by the join records.
 
-| attribute of a join record | what |
-|---|---|
-| ``cr``, ``f``, ``i`` | as in any record of the journal |
-| ``rd`` | the round of the run for which its children were looked through |
-| ``pa``, ``hn`` | the path of the call, the handler of its children |
-| ``n``, ``tt`` | children of the record, of the call |
-| ``bg`` | when it was put, in ms |
-| ``oe``, ``mp`` | 1: abandoned children; it is a map |
-| ``wn``, ``tl``, ``ms`` | the window, how many may end badly, how many successes are enough |
-| ``r`` | the result of an only child, if it is small |
-| ``a`` | of an open batch, in place of ``n``: by the position, 0: reserved, 1: there |
+``round`` of a record is the round of the run for which its children were looked through. ``count``
+is how many children it has, or how many records the call of a root has. ``places`` stands in its
+place while a batch is open: by the position, 0: reserved, 1: there.
 
-The root of an open batch has ``op`` until the batch is closed, ``tt``, its members, as a close
-stated it, and ``vn``, which counts what was stated; see `hourhand.domain.durable.open_batches`.
+The root of an open batch has ``opening`` until the batch is closed, ``total``, its members, as a
+close stated it, and ``version``, which counts what was stated; see
+`hourhand.domain.durable.open_batches`.
 """
 
 from __future__ import annotations
@@ -51,7 +44,7 @@ MAX_CHILDREN = 100_000
 """Children of a run in all its calls, until it restarts."""
 
 OPEN, LOCKED = 1, 2
-"""Whether a batch takes members, or is being closed: ``op`` of its root."""
+"""Whether a batch takes members, or is being closed: ``opening`` of its root."""
 
 _ENDS = "ends"
 

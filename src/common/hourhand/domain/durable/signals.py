@@ -1,14 +1,8 @@
 """Signals: named messages to a run, beside its job, until a wait takes one.
 
-| attribute | what |
-|---|---|
-| ``cr`` | when the run's job was created, in ms |
-| ``n`` | its number, by which waits take the signals: higher than that of each signal that was
-acknowledged before this one was sent |
-| ``at`` | when the API took the signal, in ms |
-| ``r``, or ``vr`` | the payload, or the key of its object |
-| ``w`` | of a wait in a branch: its path, which alone may return the signal |
-| ``sg`` | the segment that consumed it |
+Waits take signals by their ``number``, which is higher than that of each signal that was
+acknowledged before this one was sent. ``taken_by``: of a wait in a branch, its path, which alone
+may return the signal. ``segment``: the one that consumed it.
 """
 
 from __future__ import annotations

@@ -24,12 +24,12 @@ class OutboxTask(StrEnum):
     task takes several ticks, so the tasks that must not be repeated each time come after it."""
     SEND_DEAD_LETTER = "send_dead_letter"
     """Send the dead letter of a DEAD job. A second one has the same job id and round."""
+    NOTIFY_PARENT = "notify_parent"
+    """Record the end of a child for its run, and wake the run if that waits for it."""
     RELEASE_SLOTS = "release_slots"
     """Release the slots of a job that was parked: it ends without a message of its own, which
     would do it if the component that ended it died. And those of a DEAD job that paused its
     schedule: until then no other job of the schedule may start in its place."""
-    NOTIFY_PARENT = "notify_parent"
-    """Record the end of a child for its run, and wake the run if that waits for it."""
     MARK_OBJECTS = "mark_objects"
     """Mark the job's objects in the bucket as finished; without the mark they never expire."""
     START_COMPENSATION = "start_compensation"

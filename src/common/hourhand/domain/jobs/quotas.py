@@ -5,8 +5,8 @@ read in any case: an installation without a quota reads and writes nothing for t
 
 | sort key of a side item | what |
 |---|---|
-| ``a.``minute | ``n``: the jobs that were counted in that minute |
-| ``l`` | ``n``shard: the live jobs of a shard. ``t``shard: the minute of the count |
+| ``a.``minute | ``jobs``: those that were counted in that minute |
+| ``l`` | ``jobs``shard: the live jobs of a shard. ``at``shard: the minute of the count |
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The conditional writes of a rate limiter state, each as a value.
 
-The state is two times in microseconds: the line ``a`` of reserved starts and the gate ``g`` of real
-starts. Each write adds to them or begins them anew, and names how far they may have moved.
+The state is two times in microseconds: the line of reserved starts and the gate of real starts.
+Each write adds to them or begins them anew, and names how far they may have moved.
 """
 
 from __future__ import annotations

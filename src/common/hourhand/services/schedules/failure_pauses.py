@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.groups.admission import backfill_of
@@ -44,6 +45,7 @@ class FailurePauses:
         Raises `Unavailable`.
         """
         job = ended.job
+        note = f"paused, since job {job.id} failed"
         for _ in range(MAX_LOST_RACES):
             current = self.schedules.get(job.schedule_id or "")
             if current is None or current.deleted_at is not None:
@@ -51,13 +53,15 @@ class FailurePauses:
             if job.schedule_incarnation != current.incarnation:
                 return DONE
             if current.paused_at is not None:
+                if current.note == note:
+                    # Whoever paused it may have died before it said so.
+                    self._publish(current.id, current.paused_at)
                 if self._pause_backfill(current, backfill_of(job)):
                     return DONE
                 continue
             if not self._asks_for_it(current) or _was_resumed_since(current, job):
                 return DONE
             now = self.clock.now()
-            note = f"paused, since job {job.id} failed"
             after = pause(current, now=now, write_id=self.randomness.nonce(), note=note)
             if isinstance(self.schedules.write(after, previous=current.sequence), Written):
                 self.telemetry.warning(
@@ -67,9 +71,12 @@ class FailurePauses:
                 )
                 self.telemetry.count("schedules_paused_by_failure")
                 self.withdrawal.cancel(current, after, SkipReason.PAUSED, ACTOR)
-                self.publisher.publish(Event(EventName.SCHEDULE_PAUSED, current.id, now))
+                self._publish(current.id, now)
                 return DONE
         raise Unavailable("The schedule of a failed job changed too often; try again.")
+
+    def _publish(self, schedule_id: str, paused_at: datetime) -> None:
+        self.publisher.publish(Event(EventName.SCHEDULE_PAUSED, schedule_id, paused_at))
 
     def _pause_backfill(self, schedule: Schedule, backfill_id: str | None) -> bool:
         """Pause a backfill; false where it changed just then. Its next step cancels what waits."""

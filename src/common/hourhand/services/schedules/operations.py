@@ -181,7 +181,8 @@ class ScheduleService:
         view = self.change(
             schedule_id, build, SkipReason.PAUSED, actor, ScheduleEventKind.PAUSED, note
         )
-        if view.schedule.paused_at is not None:
+        is_meant = definition in {None, view.schedule.definition}
+        if is_meant and view.schedule.paused_at is not None:
             event = Event(EventName.SCHEDULE_PAUSED, schedule_id, view.schedule.paused_at)
             self.publisher.publish(event)
         return view
