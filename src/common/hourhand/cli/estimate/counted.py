@@ -19,7 +19,7 @@ DELAYED_READS = 5.0  # one by each tick that sees it while it is less than five 
 KEY_WRITES = 2.0  # more with an idempotency key: its record, twice
 RETRY_WRITES, RETRY_READS, RETRY_REQUESTS = 5.0, 1.0, 4.0  # more for one more attempt
 HEARTBEAT_WRITES, HEARTBEAT_REQUESTS = 1.0, 1.0  # more for each heartbeat
-OCCURRENCE_WRITES, OCCURRENCE_READS = 4.0, 6.0  # more for a schedule's job: schedule and slots
+OCCURRENCE_WRITES, OCCURRENCE_READS = 4.0, 7.0  # more for a schedule's job: schedule and slots
 OBJECT_WRITES = 1.0  # more if payload or result lies in S3: the job ends once it is marked
 OBJECT_PUTS, OBJECT_GETS = 2.0, 1.0  # of a payload in S3; a result is put as often
 REQUESTS = 3.0  # for each message: receive, change of visibility, delete
@@ -44,9 +44,9 @@ class Watching(NamedTuple):
 
 
 WATCHING: Mapping[MonitoringLevel, Watching] = {
-    MonitoringLevel.FULL: Watching(42, 20.0, 6, 940, alarm_metrics=39, dashboards=1),
-    MonitoringLevel.BASIC: Watching(34, 16.0, 0, 400, alarm_metrics=3, dashboards=0),
-    MonitoringLevel.NONE: Watching(34, 16.0, 0, 400, alarm_metrics=0, dashboards=0),
+    MonitoringLevel.FULL: Watching(43, 21.0, 6, 940, alarm_metrics=41, dashboards=1),
+    MonitoringLevel.BASIC: Watching(35, 17.0, 0, 400, alarm_metrics=3, dashboards=0),
+    MonitoringLevel.NONE: Watching(35, 17.0, 0, 400, alarm_metrics=0, dashboards=0),
 }
 
 
