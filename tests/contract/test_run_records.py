@@ -25,6 +25,20 @@ from hourhand.domain.durable.records import (
     record_key,
     record_of,
 )
+from hourhand.domain.durable.run_calls import (
+    BeginStep,
+    CallbackResult,
+    EndStep,
+    FailStep,
+    OpenCallback,
+    PlaceOf,
+    RecordedNow,
+    SavePlace,
+    SleepUntil,
+    StartStep,
+    VersionOf,
+    WaitForSignal,
+)
 from hourhand.domain.durable.signals import (
     Signal,
     free_signals,
@@ -92,7 +106,7 @@ class Rig:
         if resets is None:
             return invocation
         assert self.side_items.write_item(
-            put_reset(invocation.scope, "resets", resets, {})
+            put_reset(invocation.records.scope, "resets", resets, {})
         ).is_applied
         return DurableRuns(ports).open(self.job, lambda: None)
 
@@ -103,39 +117,41 @@ class Rig:
 
 
 def begin(run: Invocation, path: str, options: StepOptions = PLAIN) -> Try:
-    attempt = run.begin_step(path, options, fits=True)
+    attempt = run.answer(BeginStep(path, options, fits=True))
     assert isinstance(attempt, Try)
-    started = run.start_step(attempt, options)
+    started = run.answer(StartStep(attempt, options))
     assert isinstance(started, Try)
     return started
 
 
 def fail(run: Invocation, attempt: Try, options: StepOptions = PLAIN) -> object:
-    return run.fail_step(attempt, options, ERROR, policy=TWICE, delay=None, counts=True, fits=False)
+    return run.answer(
+        FailStep(attempt, options, ERROR, policy=TWICE, delay=None, counts=True, fits=False)
+    )
 
 
 def test_every_outcome_of_a_step_is_stored_and_replayed(side_item_store: SideItemStore) -> None:
     rig = Rig(side_item_store)
     run = rig.open(1)
-    assert run.end_step(begin(run, "plain"), PLAIN, "1") == Value("1")
-    assert run.end_step(begin(run, "large"), PLAIN, LARGE) == Value(LARGE)
-    assert run.end_step(begin(run, "started", STARTED), STARTED, "2") == Value("2")
+    assert run.answer(EndStep(begin(run, "plain"), PLAIN, "1")) == Value("1")
+    assert run.answer(EndStep(begin(run, "large"), PLAIN, LARGE)) == Value(LARGE)
+    assert run.answer(EndStep(begin(run, "started", STARTED), STARTED, "2")) == Value("2")
     begin(run, "interrupted", STARTED)
     assert isinstance(fail(run, begin(run, "retried")), Suspension)
-    assert run.now("now") == rig.clock.now()
+    assert run.answer(RecordedNow("now")) == rig.clock.now()
 
     rig.clock.advance(MINUTE.total_seconds() * 2)
     replay = rig.open(2)
-    assert replay.begin_step("plain", PLAIN, fits=True) == Value("1")
-    assert replay.begin_step("large", PLAIN, fits=True) == Value(LARGE)
-    assert replay.begin_step("started", STARTED, fits=True) == Value("2")
-    interrupted = replay.begin_step("interrupted", STARTED, fits=True)
+    assert replay.answer(BeginStep("plain", PLAIN, fits=True)) == Value("1")
+    assert replay.answer(BeginStep("large", PLAIN, fits=True)) == Value(LARGE)
+    assert replay.answer(BeginStep("started", STARTED, fits=True)) == Value("2")
+    interrupted = replay.answer(BeginStep("interrupted", STARTED, fits=True))
     assert isinstance(interrupted, Failure)
     assert interrupted.error.type == "StepInterrupted"
     second = begin(replay, "retried")
     assert second.number == 2
     assert fail(replay, second) == Failure(ERROR)
-    assert replay.now("now") < rig.clock.now()
+    assert replay.answer(RecordedNow("now")) < rig.clock.now()
     kinds = {item.key.kind for item in side_item_store.query_items(rig.id, limit=99)}
     assert kinds == {SideItemKind.STEP, SideItemKind.VALUE}
 
@@ -145,9 +161,9 @@ def test_every_outcome_of_a_wait_is_stored_and_replayed(side_item_store: SideIte
     run = rig.open(1)
 
     def wait(run: Invocation, name: str) -> Value | TimedOut | Suspension:
-        return run.wait_for_signal(name, name, MINUTE, has_default=True)
+        return run.answer(WaitForSignal(name, name, MINUTE, has_default=True))
 
-    assert isinstance(run.sleep("nap", MINUTE), Suspension)
+    assert isinstance(run.answer(SleepUntil("nap", MINUTE)), Suspension)
     assert isinstance(wait(run, "early"), Suspension)
     assert isinstance(wait(run, "never"), Suspension)
     assert side_item_store.write_item(signal(rig, "early", "id-1")).is_applied
@@ -156,7 +172,7 @@ def test_every_outcome_of_a_wait_is_stored_and_replayed(side_item_store: SideIte
     rig.clock.advance(MINUTE.total_seconds() * 2)
     for token in (2, 3):
         run = rig.open(token)
-        assert run.sleep("nap", MINUTE) == timedelta(0)
+        assert run.answer(SleepUntil("nap", MINUTE)) == timedelta(0)
         assert wait(run, "early") == Value('"yes"')
         assert wait(run, "never") == TimedOut()
     assert [record.signal for record in rig.stored()] == ["id-1", None, None]
@@ -203,13 +219,13 @@ def test_a_signal_is_taken_by_one_branch_and_marked_at_a_restart(
 def test_a_callback_is_stored_with_its_secret_and_times_out(side_item_store: SideItemStore) -> None:
     rig = Rig(side_item_store)
     run = rig.open(1)
-    token = run.open_callback("pay", MINUTE, MINUTE)
-    assert isinstance(run.callback_result("pay"), Suspension)
-    assert rig.open(2).open_callback("pay", MINUTE, MINUTE) == token
+    token = run.answer(OpenCallback("pay", MINUTE, MINUTE))
+    assert isinstance(run.answer(CallbackResult("pay")), Suspension)
+    assert rig.open(2).answer(OpenCallback("pay", MINUTE, MINUTE)) == token
     rig.clock.advance(MINUTE.total_seconds() * 2)
     run = rig.open(3)
-    assert run.open_callback("pay", MINUTE, MINUTE) == token
-    over = run.callback_result("pay")
+    assert run.answer(OpenCallback("pay", MINUTE, MINUTE)) == token
+    over = run.answer(CallbackResult("pay"))
     assert isinstance(over, Failure)
     assert over.error.type == "CallbackTimeout"
     assert [record.secret is not None for record in rig.stored()] == [True]
@@ -218,14 +234,17 @@ def test_a_callback_is_stored_with_its_secret_and_times_out(side_item_store: Sid
 def test_cursors_and_versions_are_stored(side_item_store: SideItemStore) -> None:
     rig = Rig(side_item_store)
     run = rig.open(1)
-    run.save_place("rows", Place("100"))
-    run.save_place("rows", Place("200"))
-    assert run.version("new-way") == 1
+    run.answer(SavePlace("rows", Place("100")))
+    run.answer(SavePlace("rows", Place("200")))
+    assert run.answer(VersionOf("new-way")) == 1
     replay = rig.open(2)
-    assert (replay.place("rows"), replay.version("new-way")) == (Place("200"), 1)
-    replay.save_place("rows", Place("300", is_done=True))
+    assert (replay.answer(PlaceOf("rows")), replay.answer(VersionOf("new-way"))) == (
+        Place("200"),
+        1,
+    )
+    replay.answer(SavePlace("rows", Place("300", is_done=True)))
     with pytest.raises(RunLost):
-        rig.open(3).save_place("rows", Place("400"))
+        rig.open(3).answer(SavePlace("rows", Place("400")))
     assert [record.count for record in rig.stored()] == [3, 0]
 
 
@@ -233,10 +252,10 @@ def test_a_reset_record_takes_a_call_out_of_the_round(side_item_store: SideItemS
     rig = Rig(side_item_store)
     run = rig.open(1)
     for path in ("kept", "left/again"):
-        run.end_step(begin(run, path), PLAIN, "1")
+        run.answer(EndStep(begin(run, path), PLAIN, "1"))
     run = rig.open(2, resets={"left": 2})
-    assert run.begin_step("kept", PLAIN, fits=True) == Value("1")
-    assert run.end_step(begin(run, "left/again"), PLAIN, "2") == Value("2")
+    assert run.answer(BeginStep("kept", PLAIN, fits=True)) == Value("1")
+    assert run.answer(EndStep(begin(run, "left/again"), PLAIN, "2")) == Value("2")
     reset = record_key(rig.id, 0, RecordKind.RESET, "resets")
     item = side_item_store.read_item(reset)
     assert item is not None

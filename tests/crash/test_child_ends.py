@@ -21,6 +21,7 @@ from hourhand.domain.durable.joins import (
     report_failure,
     require_rounds,
 )
+from hourhand.domain.durable.run_calls import WaitUntil
 from hourhand.domain.durable.writes import Scope
 from hourhand.domain.jobs.job import Content, ErrorInfo, Job, JobStatus
 from hourhand.domain.jobs.parents import PARENT_ENDED, RUN, ParentLink, cancel_reason
@@ -77,7 +78,7 @@ def test_children_that_ended_in_time_do_not_time_out_for_an_older_owner() -> Non
     world.advance(60)
     # It read that the child runs, and stood still until the time was over.
     late = Failure(ErrorInfo(type="ChildTimeout", message="late"))
-    assert runs[0].wait_until("child:timeout", timedelta(seconds=60), late) == Value("null")
+    assert runs[0].answer(WaitUntil("child:timeout", timedelta(seconds=60), late)) == Value("null")
     world.settle(minutes=20)
     assert world.api.queries.job("run").result_text == "7"
 

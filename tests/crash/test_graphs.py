@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hourhand.domain.durable.run_calls import Decide, DecisionsOn
 from hourhand.domain.errors import WrongState
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.handlers import graph_run, run_child_calls
@@ -121,12 +122,16 @@ def test_a_decision_is_recorded_before_its_node_is_submitted() -> None:
 def test_the_decision_that_was_recorded_first_stands() -> None:
     owners = Owners()
     names = ("a", "b")
-    owners.zombie.decide(names, {"a": "R"})
-    owners.owner.decide(names, {"a": "U", "b": "K"})
-    assert owners.owner.decisions(names) == {"a": "R"}
-    owners.owner.decide(names, {"b": "K"})
-    owners.zombie.decide(names, {"b": "R"})
-    assert owners.zombie.decisions(names) == owners.owner.decisions(names) == {"a": "R", "b": "K"}
+    owners.zombie.answer(Decide(names, {"a": "R"}))
+    owners.owner.answer(Decide(names, {"a": "U", "b": "K"}))
+    assert owners.owner.answer(DecisionsOn(names)) == {"a": "R"}
+    owners.owner.answer(Decide(names, {"b": "K"}))
+    owners.zombie.answer(Decide(names, {"b": "R"}))
+    assert (
+        owners.zombie.answer(DecisionsOn(names))
+        == owners.owner.answer(DecisionsOn(names))
+        == {"a": "R", "b": "K"}
+    )
 
 
 def test_a_reset_that_the_run_does_not_name_has_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,11 +21,27 @@ from hourhand.domain.durable.calls import (
     Value,
 )
 from hourhand.domain.durable.records import INLINE_BYTES, RecordKind, RecordOutcome
+from hourhand.domain.durable.run_calls import (
+    BeginStep,
+    EndStep,
+    FailStep,
+    OpenBranch,
+    OpenCallback,
+    PlaceOf,
+    RecordedNow,
+    ResultOf,
+    SavePlace,
+    SleepUntil,
+    StartStep,
+    WaitForSignal,
+)
 from hourhand.domain.durable.tokens import read_token
 from hourhand.domain.errors import AlreadyCompleted, NotFound
 from hourhand.domain.jobs.job import ErrorInfo, JobStatus
 from hourhand.handlers.run_context import RunContext
+from hourhand.services.durable import run_waits
 from hourhand.services.durable.invocation import Invocation
+from hourhand.services.durable.run_waits import set_deadline
 from tests.world.durable import durable, durable_world
 from tests.world.runs import HandlerKilled
 from tests.world.world import World
@@ -59,37 +75,39 @@ class Owners:
 
 
 def begun(run: Invocation, options: StepOptions = PLAIN) -> Try:
-    attempt = run.begin_step("a", options, fits=True)
+    attempt = run.answer(BeginStep("a", options, fits=True))
     assert isinstance(attempt, Try)
-    started = run.start_step(attempt, options)
+    started = run.answer(StartStep(attempt, options))
     assert isinstance(started, Try)
     return started
 
 
 def failed(run: Invocation, attempt: Try, options: StepOptions = PLAIN, seconds: float = 60) -> Any:
-    return run.fail_step(
-        attempt,
-        options,
-        ERROR,
-        policy=Retry(max_attempts=3),
-        delay=timedelta(seconds=seconds),
-        counts=True,
-        fits=True,
+    return run.answer(
+        FailStep(
+            attempt,
+            options,
+            ERROR,
+            policy=Retry(max_attempts=3),
+            delay=timedelta(seconds=seconds),
+            counts=True,
+            fits=True,
+        )
     )
 
 
 def test_the_first_record_of_a_step_stands_and_both_owners_get_it() -> None:
     owners = Owners()
     first, second = begun(owners.zombie), begun(owners.owner)
-    assert owners.zombie.end_step(first, PLAIN, '"zombie"') == Value('"zombie"')
-    assert owners.owner.end_step(second, PLAIN, '"owner"') == Value('"zombie"')
+    assert owners.zombie.answer(EndStep(first, PLAIN, '"zombie"')) == Value('"zombie"')
+    assert owners.owner.answer(EndStep(second, PLAIN, '"owner"')) == Value('"zombie"')
 
 
 def test_a_success_stands_beside_the_failed_try_of_a_zombie() -> None:
     owners = Owners()
     first, second = begun(owners.zombie), begun(owners.owner)
     assert isinstance(failed(owners.zombie, first), Suspension)
-    assert owners.owner.end_step(second, PLAIN, "1") == Value("1")
+    assert owners.owner.answer(EndStep(second, PLAIN, "1")) == Value("1")
 
 
 def test_a_zombie_neither_adds_nor_hides_an_attempt() -> None:
@@ -98,7 +116,7 @@ def test_a_zombie_neither_adds_nor_hides_an_attempt() -> None:
     assert isinstance(failed(owners.zombie, first), Suspension)
     with pytest.raises(RunLost):
         failed(owners.owner, second)
-    record = owners.owner.journal.stored(RecordKind.STEP, "a")
+    record = owners.owner.records.journal.stored(RecordKind.STEP, "a")
     assert record is not None
     assert (record.outcome, record.count) == (RecordOutcome.RETRYING, 1)
 
@@ -108,17 +126,17 @@ def test_a_failure_that_a_zombie_recorded_is_that_of_the_owner() -> None:
     first, second = begun(owners.zombie), begun(owners.owner)
     error = ErrorInfo(type="OSError", message="no", retryable=False)
     last = {"policy": Retry(), "delay": None, "counts": True, "fits": True}
-    assert owners.zombie.fail_step(first, PLAIN, error, **last) == Failure(error)  # type: ignore[arg-type]
-    assert owners.owner.end_step(second, PLAIN, "1") == Failure(error)
+    assert owners.zombie.answer(FailStep(first, PLAIN, error, **last)) == Failure(error)  # type: ignore[arg-type]
+    assert owners.owner.answer(EndStep(second, PLAIN, "1")) == Failure(error)
 
 
 @pytest.mark.parametrize("options", [ONCE, UNDONE], ids=["once", "compensate"])
 def test_a_zombie_that_records_a_start_does_not_call_the_function(options: StepOptions) -> None:
     owners = Owners()
-    attempt = owners.zombie.begin_step("a", options, fits=True)
+    attempt = owners.zombie.answer(BeginStep("a", options, fits=True))
     assert isinstance(attempt, Try)
     with pytest.raises(RunLost):
-        owners.zombie.start_step(attempt, options)
+        owners.zombie.answer(StartStep(attempt, options))
 
 
 def test_the_outcome_of_a_start_that_another_owner_replaced_is_refused() -> None:
@@ -126,32 +144,32 @@ def test_the_outcome_of_a_start_that_another_owner_replaced_is_refused() -> None
     owners = Owners(before=lambda run: started.append(begun(run, UNDONE)))
     second = begun(owners.owner, UNDONE)
     with pytest.raises(RunLost):
-        owners.zombie.end_step(started[0], UNDONE, "1")
-    assert owners.owner.end_step(second, UNDONE, "2") == Value("2")
-    assert owners.zombie.end_step(started[0], UNDONE, "1") == Value("2")
+        owners.zombie.answer(EndStep(started[0], UNDONE, "1"))
+    assert owners.owner.answer(EndStep(second, UNDONE, "2")) == Value("2")
+    assert owners.zombie.answer(EndStep(started[0], UNDONE, "1")) == Value("2")
 
 
 def test_a_step_that_runs_once_stays_interrupted_whatever_its_zombie_returns() -> None:
     started: list[Try] = []
     owners = Owners(before=lambda run: started.append(begun(run, ONCE)))
-    interrupted = owners.owner.begin_step("a", ONCE, fits=True)
+    interrupted = owners.owner.answer(BeginStep("a", ONCE, fits=True))
     assert isinstance(interrupted, Failure)
     assert interrupted.error.type == "StepInterrupted"
-    assert owners.zombie.end_step(started[0], ONCE, "1") == interrupted
+    assert owners.zombie.answer(EndStep(started[0], ONCE, "1")) == interrupted
 
 
 def test_a_step_whose_zombie_ended_it_meanwhile_is_not_interrupted() -> None:
     started: list[Try] = []
     owners = Owners(before=lambda run: started.append(begun(run, ONCE)))
-    owners.zombie.end_step(started[0], ONCE, "1")
-    assert owners.owner.begin_step("a", ONCE, fits=True) == Value("1")
+    owners.zombie.answer(EndStep(started[0], ONCE, "1"))
+    assert owners.owner.answer(BeginStep("a", ONCE, fits=True)) == Value("1")
 
 
 def test_a_start_is_not_interrupted_by_its_own_invocation() -> None:
     owners = Owners()
     begun(owners.owner, ONCE)
     with pytest.raises(RunLost):
-        owners.owner.begin_step("a", ONCE, fits=True)
+        owners.owner.answer(BeginStep("a", ONCE, fits=True))
 
 
 def test_a_retry_of_a_step_with_a_start_is_recorded_also_in_place() -> None:
@@ -159,36 +177,36 @@ def test_a_retry_of_a_step_with_a_start_is_recorded_also_in_place() -> None:
     again = failed(owners.owner, begun(owners.owner, UNDONE), UNDONE, seconds=1)
     assert isinstance(again, Try)
     assert again.number == 2
-    started = owners.owner.start_step(again, UNDONE)
+    started = owners.owner.answer(StartStep(again, UNDONE))
     assert isinstance(started, Try)
-    assert owners.owner.end_step(started, UNDONE, "1") == Value("1")
+    assert owners.owner.answer(EndStep(started, UNDONE, "1")) == Value("1")
 
 
 def test_both_owners_sleep_until_the_time_that_was_recorded_first() -> None:
     owners = Owners()
-    first = owners.zombie.sleep("rest", timedelta(seconds=600))
+    first = owners.zombie.answer(SleepUntil("rest", timedelta(seconds=600)))
     owners.world.advance(60)
-    assert owners.owner.sleep("rest", timedelta(seconds=600)) == first
+    assert owners.owner.answer(SleepUntil("rest", timedelta(seconds=600))) == first
 
 
 def test_both_owners_have_the_token_the_time_and_the_deadline_that_were_recorded_first() -> None:
     owners = Owners()
-    assert owners.zombie.open_callback("cb", None, None) == owners.owner.open_callback(
-        "cb", None, None
+    assert owners.zombie.answer(OpenCallback("cb", None, None)) == owners.owner.answer(
+        OpenCallback("cb", None, None)
     )
-    first = owners.zombie.now("now")
+    first = owners.zombie.answer(RecordedNow("now"))
     owners.world.advance(60)
-    assert owners.owner.now("now") == first
-    waits = owners.zombie.wait_for_signal("s", "s", timedelta(60), has_default=True)
-    assert owners.owner.wait_for_signal("s", "s", timedelta(9), has_default=True) == waits
+    assert owners.owner.answer(RecordedNow("now")) == first
+    waits = owners.zombie.answer(WaitForSignal("s", "s", timedelta(60), has_default=True))
+    assert owners.owner.answer(WaitForSignal("s", "s", timedelta(9), has_default=True)) == waits
 
 
 def test_a_wait_that_another_owner_ended_meanwhile_returns_the_same() -> None:
     owners = Owners()
     owners.world.api.signals.send("run", "s", "1", "1")
-    first = owners.zombie.wait_for_signal("s", "s", timedelta(60), has_default=True)
+    first = owners.zombie.answer(WaitForSignal("s", "s", timedelta(60), has_default=True))
     owners.world.api.signals.send("run", "s", "0", "0")
-    assert owners.owner.wait_for_signal("s", "s", timedelta(60), has_default=True) == first
+    assert owners.owner.answer(WaitForSignal("s", "s", timedelta(60), has_default=True)) == first
     assert first == Value("1")
     late = Owners()
     minute = timedelta(minutes=1)
@@ -202,18 +220,18 @@ def test_a_wait_that_another_owner_ended_meanwhile_returns_the_same() -> None:
 def test_a_deadline_that_meets_a_signal_that_another_owner_took_returns_it() -> None:
     owners = Owners()
     owners.world.api.signals.send("run", "s", "1", "1")
-    assert isinstance(owners.zombie._next_signal("s", "s"), object)
-    owners.zombie.wait_for_signal("s", "s", timedelta(60), has_default=True)
-    record = owners.owner._set_deadline("s", "gs", timedelta(60), 0)
+    assert isinstance(run_waits._next_signal(owners.zombie.records, "s", "s"), object)
+    owners.zombie.answer(WaitForSignal("s", "s", timedelta(60), has_default=True))
+    record = set_deadline(owners.owner.records, "s", "gs", timedelta(60), 0)
     assert record.is_settled
 
 
 def test_an_owner_does_not_move_the_cursor_of_a_newer_one() -> None:
     owners = Owners()
-    owners.owner.save_place("rows", Place("10"))
+    owners.owner.answer(SavePlace("rows", Place("10")))
     with pytest.raises(RunLost):
-        owners.zombie.save_place("rows", Place("5"))
-    assert owners.owner.place("rows") == Place("10")
+        owners.zombie.answer(SavePlace("rows", Place("5")))
+    assert owners.owner.answer(PlaceOf("rows")) == Place("10")
 
 
 def test_two_branches_never_return_one_signal_in_whatever_order_owners_run_them() -> None:
@@ -221,10 +239,10 @@ def test_two_branches_never_return_one_signal_in_whatever_order_owners_run_them(
     owners.world.api.signals.send("run", "s", "1", '"first"')
     owners.world.advance(1)
     owners.world.api.signals.send("run", "s", "2", '"second"')
-    right = owners.zombie.wait_for_signal("right/s", "s", None, has_default=False)
-    left = owners.owner.wait_for_signal("left/s", "s", None, has_default=False)
+    right = owners.zombie.answer(WaitForSignal("right/s", "s", None, has_default=False))
+    left = owners.owner.answer(WaitForSignal("left/s", "s", None, has_default=False))
     assert (right, left) == (Value('"first"'), Value('"second"'))
-    assert owners.owner.wait_for_signal("right/s", "s", None, has_default=False) == right
+    assert owners.owner.answer(WaitForSignal("right/s", "s", None, has_default=False)) == right
 
 
 def test_a_run_and_its_branch_never_return_one_signal_in_whatever_order_owners_run_them() -> None:
@@ -232,9 +250,9 @@ def test_a_run_and_its_branch_never_return_one_signal_in_whatever_order_owners_r
     owners.world.api.signals.send("run", "s", "1", '"first"')
     owners.world.advance(1)
     owners.world.api.signals.send("run", "s", "2", '"second"')
-    owners.owner.open_branch("left")
-    root = owners.owner.wait_for_signal("s", "s", None, has_default=False)
-    left = owners.zombie.wait_for_signal("left/s", "s", None, has_default=False)
+    owners.owner.answer(OpenBranch("left"))
+    root = owners.owner.answer(WaitForSignal("s", "s", None, has_default=False))
+    left = owners.zombie.answer(WaitForSignal("left/s", "s", None, has_default=False))
     assert (root, left) == (Value('"first"'), Value('"second"'))
 
 
@@ -242,14 +260,14 @@ def test_a_signal_that_a_branch_took_too_late_is_returned_by_the_next_wait() -> 
     owners = Owners()
     minute = timedelta(seconds=60)
     for run in (owners.zombie, owners.owner):
-        waits = run.wait_for_signal("left/s", "s", minute, has_default=True)
+        waits = run.answer(WaitForSignal("left/s", "s", minute, has_default=True))
         assert isinstance(waits, Suspension)
     owners.world.advance(61)
-    ended = owners.owner.wait_for_signal("left/s", "s", minute, has_default=True)
+    ended = owners.owner.answer(WaitForSignal("left/s", "s", minute, has_default=True))
     owners.world.api.signals.send("run", "s", "1", '"late"')
-    too_late = owners.zombie.wait_for_signal("left/s", "s", minute, has_default=True)
+    too_late = owners.zombie.answer(WaitForSignal("left/s", "s", minute, has_default=True))
     assert (ended, too_late) == (TimedOut(), TimedOut())
-    following = owners.owner.wait_for_signal("left/s.2", "s", minute, has_default=True)
+    following = owners.owner.answer(WaitForSignal("left/s.2", "s", minute, has_default=True))
     assert following == Value('"late"')
 
 
@@ -260,21 +278,21 @@ def test_two_owners_that_repeat_one_failed_try_count_it_once() -> None:
     assert isinstance(failed(owners.zombie, first), Suspension)
     with pytest.raises(RunLost):
         failed(owners.owner, second)
-    record = owners.owner.journal.stored(RecordKind.STEP, "a")
+    record = owners.owner.records.journal.stored(RecordKind.STEP, "a")
     assert record is not None
     assert record.count == 2
 
 
 def test_the_start_of_a_zombie_does_not_replace_that_of_the_owner() -> None:
     owners = Owners()
-    late = owners.zombie.begin_step("a", UNDONE, fits=True)
+    late = owners.zombie.answer(BeginStep("a", UNDONE, fits=True))
     assert isinstance(late, Try)
     second = begun(owners.owner, UNDONE)
     with pytest.raises(RunLost):
-        owners.zombie.start_step(late, UNDONE)
+        owners.zombie.answer(StartStep(late, UNDONE))
     ended: object = None
     with suppress(RunLost):
-        ended = owners.owner.end_step(second, UNDONE, "2")
+        ended = owners.owner.answer(EndStep(second, UNDONE, "2"))
     assert ended == Value("2")
 
 
@@ -282,17 +300,17 @@ def test_a_zombie_does_not_replace_the_value_behind_a_record() -> None:
     owners = Owners()
     first, second = begun(owners.zombie), begun(owners.owner)
     large, other = f'"{"a" * INLINE_BYTES}"', f'"{"b" * INLINE_BYTES}"'
-    assert owners.owner.end_step(second, PLAIN, large) == Value(large)
-    assert owners.zombie.end_step(first, PLAIN, other) == Value(large)
-    assert owners.owner.result_of("a") == Value(large)
+    assert owners.owner.answer(EndStep(second, PLAIN, large)) == Value(large)
+    assert owners.zombie.answer(EndStep(first, PLAIN, other)) == Value(large)
+    assert owners.owner.answer(ResultOf("a")) == Value(large)
 
 
 def test_an_iteration_that_is_over_stays_over() -> None:
     owners = Owners()
-    owners.zombie.save_place("rows", Place("7", is_done=True))
+    owners.zombie.answer(SavePlace("rows", Place("7", is_done=True)))
     with pytest.raises(RunLost):
-        owners.owner.save_place("rows", Place("5"))
-    assert owners.owner.place("rows") == Place("7", is_done=True)
+        owners.owner.answer(SavePlace("rows", Place("5")))
+    assert owners.owner.answer(PlaceOf("rows")) == Place("7", is_done=True)
 
 
 def test_two_waits_of_a_run_take_two_signals() -> None:
@@ -301,7 +319,7 @@ def test_two_waits_of_a_run_take_two_signals() -> None:
         owners.world.api.signals.send("run", "s", signal_id, signal_id)
         owners.world.advance(1)
     paths = ("s", "s.2")
-    returned = [owners.owner.wait_for_signal(p, "s", None, has_default=False) for p in paths]
+    returned = [owners.owner.answer(WaitForSignal(p, "s", None, has_default=False)) for p in paths]
     assert returned == [Value("1"), Value("2")]
 
 
@@ -309,13 +327,15 @@ def test_a_signal_that_is_sent_again_under_its_id_keeps_its_first_payload() -> N
     owners = Owners()
     for text in ("1", "2"):
         owners.world.api.signals.send("run", "s", "same", text)
-    assert owners.owner.wait_for_signal("s", "s", None, has_default=False) == Value("1")
-    assert isinstance(owners.owner.wait_for_signal("s.2", "s", None, has_default=False), Suspension)
+    assert owners.owner.answer(WaitForSignal("s", "s", None, has_default=False)) == Value("1")
+    assert isinstance(
+        owners.owner.answer(WaitForSignal("s.2", "s", None, has_default=False)), Suspension
+    )
 
 
 def test_a_callback_that_was_completed_takes_no_other_outcome() -> None:
     owners = Owners()
-    token = owners.owner.open_callback("cb", None, None)
+    token = owners.owner.answer(OpenCallback("cb", None, None))
     callbacks = owners.world.api.callbacks
     callbacks.succeed(token, "1")
     callbacks.succeed(token, "1")
@@ -329,7 +349,7 @@ def test_a_callback_that_was_completed_takes_no_other_outcome() -> None:
 
 def test_the_secret_of_a_callback_decides_not_its_path() -> None:
     owners = Owners()
-    found = read_token(owners.owner.open_callback("cb", None, None))
+    found = read_token(owners.owner.answer(OpenCallback("cb", None, None)))
     assert found is not None
     forged = replace(found, secret=bytes(len(found.secret)))
     with pytest.raises(NotFound):

@@ -7,6 +7,7 @@ from typing import Any
 
 from hourhand.domain.durable.built_in import MEMBERS
 from hourhand.domain.durable.joins import ChildrenCall, JoinedCall
+from hourhand.domain.durable.run_calls import MembersTotal
 from hourhand.domain.jobs.parents import ChildSpec
 from hourhand.handlers._errors import BatchFailed, InvalidCall
 from hourhand.handlers.run_context import RunContext
@@ -46,7 +47,7 @@ def _members(
         # The request that added a member put its job before it confirmed the member.
         raise InvalidCall(f"The member {index} of the batch does not exist.")
 
-    return ctx.run.members_total(MEMBERS), unknown
+    return ctx.run.answer(MembersTotal(MEMBERS)), unknown
 
 
 def _submitted(

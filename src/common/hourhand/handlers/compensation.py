@@ -12,6 +12,7 @@ from typing import Any
 
 from hourhand.domain.durable.calls import NOT_DURABLE
 from hourhand.domain.durable.reversals import COMPENSATION
+from hourhand.domain.durable.run_calls import IsRecorded, PathOf, Reverse
 from hourhand.domain.ids import canonical_json
 from hourhand.domain.jobs.job import ErrorInfo
 from hourhand.domain.jobs.run_times import DEFAULT_RUN
@@ -50,7 +51,7 @@ def compensation_handler(find: Callable[[str], Handler]) -> Handler:
     def compensate(context: RunContext, payload: dict) -> dict[str, Any]:  # type: ignore[type-arg]
         """Reverse the steps of a run, the newest first."""
         asked = canonical_json(payload)
-        reversed_run = context.ask_now(lambda: context.run.reverse(asked))
+        reversed_run: ReversedRun | None = context.ask_now(Reverse(asked))
         if reversed_run is None:
             return {"run": payload["run"], "reversed": []}
         handler = find(reversed_run.job.handler)
@@ -60,8 +61,8 @@ def compensation_handler(find: Callable[[str], Handler]) -> Handler:
         if isinstance(state.unwinding, ErrorInfo):
             # The code does not fit the journal: this job ends as the run would.
             raise context.state.unwind(state.unwinding)
-        path_of = reversed_run.run.path_of
-        functions = {path_of(path, older): function for path, older, function in state.reversals}
+        answer = reversed_run.run.answer
+        functions = {answer(PathOf(path, older)): each for path, older, each in state.reversals}
         effects, done, failed = reversed_run.effects, [], []
         newest_first = [
             (effect, functions[path])
@@ -98,7 +99,7 @@ def _killers_last(context: RunContext, reversals: list[Reversed]) -> list[Revers
 
     Such a reversal leaves no record. The order is no part of the journal: each has its own path.
     """
-    unknown = [one for one in reversals if not context.run.is_recorded(one[0][0])]
+    unknown = [one for one in reversals if not context.run.answer(IsRecorded(one[0][0]))]
     killers = unknown[: max(context.attempt - SAME_FIRST, 0)]
     return [one for one in reversals if one not in killers] + killers
 

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from hourhand.domain.durable.built_in import DEFINITION, refusal_path
 from hourhand.domain.durable.calls import Failure, Value
 from hourhand.domain.durable.joins import MAX_CHILDREN, ChildrenCall, JoinedCall, is_decided
 from hourhand.domain.durable.records import INLINE_BYTES
+from hourhand.domain.durable.run_calls import (
+    CancelChildren,
+    ChildFailure,
+    ChildrenTotal,
+    ChildResults,
+    Decide,
+    DecisionsOn,
+    EndOfWait,
+    EndWait,
+    FindJoined,
+    IsRecorded,
+    RunCall,
+)
 from hourhand.domain.errors import HourhandError, InvalidInput, TooLarge
 from hourhand.domain.graphs.decisions import next_decisions, outcome_of
 from hourhand.domain.graphs.definition import MAX_MAP_ITEMS, GraphDefinition, Node, item_payload
@@ -68,13 +81,13 @@ class GraphRun:
 
         A skip holds for its round alone: after a redrive the nodes before may end otherwise.
         """
-        standing = self._ctx.run.decisions(self.definition.names)
+        standing = self._ctx.run.answer(DecisionsOn(self.definition.names))
         return {name: Decision(letter) for name, letter in standing.items()}
 
     def record(self, decisions: Mapping[str, Decision]) -> None:
         """Record new decisions."""
         letters = {name: decision.value for name, decision in decisions.items()}
-        self._ask(lambda: self._ctx.run.decide(self.definition.names, letters))
+        self._ask(Decide(self.definition.names, letters))
 
     def ends(self) -> dict[str, Outcome | None]:
         """Return how the nodes ended, ``None`` for those that have not."""
@@ -126,7 +139,7 @@ class GraphRun:
         """Raise `TooManyChildren` if the graph had too many jobs with those of ``nodes``."""
         if not nodes:
             return
-        before: int = self._ask(self._ctx.run.children_total)
+        before: int = self._ask(ChildrenTotal())
         for is_exact in (False, True):
             total = before + sum(self._size(node, is_exact=is_exact) for node in nodes)
             if total <= MAX_CHILDREN:
@@ -162,7 +175,7 @@ class GraphRun:
         if joined is not None and (
             refusal is not None or is_decided(joined.call, joined.succeeded, joined.failed)
         ):
-            self._ask(lambda: self._ctx.run.cancel_children(node.name))
+            self._ask(CancelChildren(node.name))
 
     def _succeeded(self, name: str) -> bool:
         """Whether all jobs of a node succeeded: in no round anything is left to do for it.
@@ -193,12 +206,12 @@ class GraphRun:
         """Record that a node failed in this round of the graph, without a job."""
         error = ErrorInfo(type=type(refused).__name__, message=refused.detail, retryable=False)
         path = refusal_path(node.name)
-        end: Value | Failure = self._ask(lambda: self._ctx.run.end_wait(path, Failure(error)))
+        end: Value | Failure = self._ask(EndWait(path, Failure(error)))
         return end
 
     def _refusal(self, node: Node) -> Value | Failure | None:
         path = refusal_path(node.name)
-        end: Value | Failure | None = self._ask(lambda: self._ctx.run.end_of_wait(path))
+        end: Value | Failure | None = self._ask(EndOfWait(path))
         return end
 
     def _specs(self, node: Node, items: Callable[[], list[Any]]) -> Callable[[int], ChildSpec]:
@@ -244,7 +257,7 @@ class GraphRun:
         if self._end(node) is not Outcome.FAILED or joined is None:
             return None
         index = next(joined.failed_indexes())
-        failure: Failure = self._ask(lambda: self._ctx.run.child_failure(node.name, index))
+        failure: Failure = self._ask(ChildFailure(node.name, index))
         return failure.error
 
     def _items(self, node: Node) -> list[Any]:
@@ -304,7 +317,7 @@ class GraphRun:
         total = 0 if joined is None else joined.call.total
         for start in range(0, total, RESULTS_TOGETHER):
             some = range(start, min(start + RESULTS_TOGETHER, total))
-            texts = self._ask(partial(self._ctx.run.child_results, name, some))
+            texts = self._ask(ChildResults(name, some))
             yield from (None if text is None else json.loads(text) for text in texts)
 
     # --- ends ---
@@ -324,15 +337,15 @@ class GraphRun:
         return Outcome.SUCCEEDED
 
     def _joined(self, name: str) -> JoinedCall | None:
-        return self._ctx.run.find_joined(name)
+        return self._ctx.run.answer(FindJoined(name))
 
     def _is_empty_map(self, name: str) -> bool:
-        return self._is_map(name) and self._ctx.run.is_recorded(name)
+        return self._is_map(name) and self._ctx.run.answer(IsRecorded(name))
 
     def _is_map(self, name: str) -> bool:
         return self.definition.nodes[name].map is not None
 
-    def _ask(self, call: Callable[[], Any]) -> Any:
+    def _ask(self, call: RunCall[Any]) -> Any:
         return self._ctx.ask_now(call)
 
 

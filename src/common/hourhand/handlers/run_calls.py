@@ -19,6 +19,7 @@ from hourhand.domain.durable.calls import (
     Suspension,
 )
 from hourhand.domain.durable.names import PathNames
+from hourhand.domain.durable.run_calls import LiveChildren, RunCall
 from hourhand.domain.jobs.job import ErrorInfo, Outcome
 from hourhand.handlers._context import JobContext, StopReason
 from hourhand.handlers._errors import (
@@ -50,7 +51,7 @@ within another takes three."""
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Call the journal."""
+    """Make several calls of the run as one: no other branch makes one between them."""
 
     call: Callable[[], Any]
 
@@ -82,7 +83,7 @@ class Raised:
     is_unknown: bool = False
 
 
-Course = Generator[Ask | Sleep | CallStep, Any, Any]
+Course = Generator[RunCall[Any] | Ask | Sleep | CallStep, Any, Any]
 """What a call does, one command after the other; a sync or an async driver carries it out."""
 
 
@@ -146,13 +147,13 @@ class RunCalls(JobContext):
                 return Finished(
                     outcome=Outcome.SUSPENDED,
                     suspension=suspension,
-                    live_children=self.run.live_children(),
+                    live_children=self.run.answer(LiveChildren()),
                 )
 
     # --- rules ---
 
-    def _asking(self, call: Callable[[], Any]) -> Course:
-        return (yield Ask(call))
+    def _asking(self, call: RunCall[Any] | Callable[[], Any]) -> Course:
+        return (yield call if isinstance(call, RunCall) else Ask(call))
 
     def _bind(self, name: str) -> str:
         """Return the path of a call, at the moment of the call."""
@@ -238,6 +239,8 @@ class RunCalls(JobContext):
             except StopIteration as end:
                 return end.value
             match command:
+                case RunCall():
+                    answer = self._asked(partial(self.run.answer, command), is_lost=is_lost)
                 case Ask(call):
                     answer = self._asked(call, is_lost=is_lost)
                 case Sleep(seconds):
@@ -291,6 +294,9 @@ class RunCalls(JobContext):
             except StopIteration as end:
                 return end.value
             match command:
+                case RunCall():
+                    call = partial(self.run.answer, command)
+                    answer = await asyncio.to_thread(self._asked, call, is_lost=is_lost)
                 case Ask(call):
                     answer = await asyncio.to_thread(self._asked, call, is_lost=is_lost)
                 case Sleep(seconds):

@@ -7,12 +7,25 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any, Literal, overload
 
 from hourhand.domain.durable.calls import NOW, Failure, Suspension, Value
 from hourhand.domain.durable.joins import MAX_CHILDREN, ChildrenCall, JoinedCall, is_decided
 from hourhand.domain.durable.names import IN_TIME, MAP_END, MAX_NAME
+from hourhand.domain.durable.run_calls import (
+    CancelChildren,
+    ChildFailure,
+    ChildIds,
+    ChildrenTotal,
+    ChildResults,
+    EndOfWait,
+    EndWait,
+    FindJoined,
+    JoinedAt,
+    NextChildren,
+    RunCall,
+    WaitUntil,
+)
 from hourhand.domain.errors import CannotStart
 from hourhand.domain.jobs.job import ErrorInfo
 from hourhand.domain.jobs.parents import ChildSpec
@@ -240,12 +253,12 @@ class ChildCalls(RunCalls):
         joined: JoinedCall = self.carry_out_now(self._submit_next(path, call, spec_of))
         return joined
 
-    def ask_now(self, call: Callable[[], Any]) -> Any:
-        """Call the journal of the run."""
+    def ask_now(self, call: RunCall[Any] | Callable[[], Any]) -> Any:
+        """Make a call of the run, or several as one."""
         return self.carry_out_now(self._asking(call))
 
-    async def ask_async(self, call: Callable[[], Any]) -> Any:
-        """Call the journal of the run from an ``async`` handler."""
+    async def ask_async(self, call: RunCall[Any]) -> Any:
+        """Make a call of the run from an ``async`` handler."""
         return await self.carry_out_async(self._asking(call))
 
     def _race(self, path: str, functions: Sequence[Any]) -> Any:
@@ -271,7 +284,7 @@ class ChildCalls(RunCalls):
     ) -> Course:
         self._require_running()
         yield Ask(lambda: self._next_children(path, call, spec_of, is_bounded=is_bounded))
-        ids = yield Ask(lambda: self.run.child_ids(path))
+        ids = yield ChildIds(path)
 
         def result(timeout: Timeout) -> Any:
             self._require_own()
@@ -309,8 +322,8 @@ class ChildCalls(RunCalls):
         failure is recorded as one: after a redrive the run waits for it again.
         """
         if timeout is not None:
-            run, in_time = self.run, path + IN_TIME
-            end: Value | Failure | datetime | None = yield Ask(lambda: run.end_of_wait(in_time))
+            in_time = path + IN_TIME
+            end: Value | Failure | datetime | None = yield EndOfWait(in_time)
             if end is None:
                 if submits is not None:
                     yield from submits
@@ -318,41 +331,41 @@ class ChildCalls(RunCalls):
                 if not _are_decided(joined, mode):
                     late = f"not ended within {timeout.total_seconds():g} s"
                     error = _recorded(ChildTimeout(path, ChildTimeout.__name__, late))
-                    end = yield Ask(lambda: run.wait_until(in_time, timeout, Failure(error)))
+                    end = yield WaitUntil(in_time, timeout, Failure(error))
                     if isinstance(end, datetime):
                         self._require_over(joined, paths, end)
                 else:
                     has_failed = any(state.failed for state in joined)
                     kept = Failure(_FAILED_IN_TIME) if has_failed else Value("null")
-                    end = yield Ask(lambda: run.end_wait(in_time, kept))
+                    end = yield EndWait(in_time, kept)
             if isinstance(end, Failure) and end.error.type == ChildTimeout.__name__:
                 for one in paths:
-                    yield Ask(partial(run.cancel_children, one))
+                    yield CancelChildren(one)
                 raise _as_recorded(end.error)
         return (yield from course)
 
     def _result_of(self, path: str) -> Course:
-        joined: JoinedCall = yield Ask(lambda: self.run.joined(path))
+        joined: JoinedCall = yield JoinedAt(path)
         if not joined.is_over:
             raise self._unwind(Suspension(WaitKind.CHILDREN, path))
         if joined.failed:
             raise (yield from self._failure_of(path))
-        texts = yield Ask(lambda: self.run.child_results(path, range(1)))
+        texts = yield ChildResults(path, range(1))
         return _value_of(texts[0])
 
     def _failure_of(self, path: str, index: int = 0) -> Course:
-        failure: Failure = yield Ask(lambda: self.run.child_failure(path, index))
+        failure: Failure = yield ChildFailure(path, index)
         return _child_failed(path, failure.error.type, failure.error.message)
 
     def _gather_all(self, path: str, paths: Sequence[str]) -> Course:
-        recorded = yield Ask(lambda: self.run.end_of_wait(path))
+        recorded = yield EndOfWait(path)
         if isinstance(recorded, Failure):
             raise _as_recorded(recorded.error)
         joined = yield from self._joined(paths)
         failed = next((one for one, state in zip(paths, joined, strict=True) if state.failed), None)
         if failed is not None:
             error: ChildFailed = yield from self._failure_of(failed)
-            end = yield Ask(lambda: self.run.end_wait(path, Failure(_recorded(error))))
+            end = yield EndWait(path, Failure(_recorded(error)))
             raise _as_recorded(end.error)
         self._require_over(joined, paths)
         results = []
@@ -361,21 +374,21 @@ class ChildCalls(RunCalls):
         return results
 
     def _gather_any(self, path: str, paths: Sequence[str]) -> Course:
-        end: Value | Failure | None = yield Ask(lambda: self.run.end_of_wait(path))
+        end: Value | Failure | None = yield EndOfWait(path)
         if end is None:
             joined = yield from self._joined(paths)
             first = next((n for n, state in enumerate(joined) if state.succeeded), None)
             if first is not None:
-                end = yield Ask(lambda: self.run.end_wait(path, Value(str(first))))
+                end = yield EndWait(path, Value(str(first)))
             else:
                 self._require_over(joined, paths)
                 error: ChildFailed = yield from self._failure_of(paths[0])
-                end = yield Ask(lambda: self.run.end_wait(path, Failure(_recorded(error))))
+                end = yield EndWait(path, Failure(_recorded(error)))
         if isinstance(end, Failure):
             raise _as_recorded(end.error)
         chosen = int(end.text)
         for one in (*paths[:chosen], *paths[chosen + 1 :]):
-            yield Ask(partial(self.run.cancel_children, one))
+            yield CancelChildren(one)
         return (yield from self._result_of(paths[chosen]))
 
     def _settle(self, _path: str, paths: Sequence[str]) -> Course:
@@ -395,23 +408,23 @@ class ChildCalls(RunCalls):
         call: ChildrenCall,
     ) -> Course:
         end_path = f"{path}{MAP_END}"
-        end: Value | Failure | None = yield Ask(lambda: self.run.end_of_wait(end_path))
+        end: Value | Failure | None = yield EndOfWait(end_path)
         if end is None:
             joined: JoinedCall = yield from self._submit_all(path, call, specs)
             if call.most_failures is not None and joined.failed > call.most_failures:
                 first = next(joined.failed_indexes())
                 error: ChildFailed = yield from self._failure_of(path, first)
                 failure = Failure(_map_error(handler, joined, call, error))
-                end = yield Ask(lambda: self.run.end_wait(end_path, failure))
+                end = yield EndWait(end_path, failure)
             elif not joined.is_over:
                 # Others may yet succeed before they are cancelled: a replay returns the same.
-                end = yield Ask(lambda: self.run.end_wait(end_path, _ended(joined)))
+                end = yield EndWait(end_path, _ended(joined))
         if end is not None:
-            yield Ask(lambda: self.run.cancel_children(path))
+            yield CancelChildren(path)
         if isinstance(end, Failure):
             raise MapFailed(path, end.error.message)
-        joined = yield Ask(lambda: self.run.joined(path))
-        ids = yield Ask(lambda: self.run.child_ids(path))
+        joined = yield JoinedAt(path)
+        ids = yield ChildIds(path)
         failed: list[int] = json.loads((end or _ended(joined)).text)
         left_out = frozenset(failed)
         if call.total > EAGER_RESULTS:
@@ -419,7 +432,7 @@ class ChildCalls(RunCalls):
         values: list[Any] = []
         for start in range(0, call.total, RESULTS_TOGETHER):
             some = range(start, min(start + RESULTS_TOGETHER, call.total))
-            texts = yield Ask(partial(self.run.child_results, path, some))
+            texts = yield ChildResults(path, some)
             values += map(_value_of, _without(texts, some, left_out))
         return MapResults(values, ids, failed)
 
@@ -452,17 +465,17 @@ class ChildCalls(RunCalls):
         *,
         is_bounded: bool = True,
     ) -> JoinedCall:
-        if is_bounded and self.run.find_joined(path) is None:
-            require_few(path, self.run.children_total() + call.total)
+        if is_bounded and self.run.answer(FindJoined(path)) is None:
+            require_few(path, self.run.answer(ChildrenTotal()) + call.total)
         try:
-            return self.run.next_children(path, call, spec_of)
+            return self.run.answer(NextChildren(path, call, spec_of))
         except CannotStart as refused:
             raise Deadlock(path, Deadlock.__name__, refused.detail) from None
 
     def _joined(self, paths: Sequence[str]) -> Course:
         states = []
         for one in paths:
-            states.append((yield Ask(partial(self.run.joined, one))))
+            states.append((yield JoinedAt(one)))
         return states
 
     def _require_over(
@@ -475,7 +488,7 @@ class ChildCalls(RunCalls):
 
     def _read_now(self, path: str, indexes: range, left_out: frozenset[int]) -> list[str | None]:
         texts: list[str | None] = self._judged(
-            self.state.ask(lambda: self.run.child_results(path, indexes))
+            self.state.ask(lambda: self.run.answer(ChildResults(path, indexes)))
         )
         return _without(texts, indexes, left_out)
 

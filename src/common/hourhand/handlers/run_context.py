@@ -26,6 +26,26 @@ from hourhand.domain.durable.calls import (
 )
 from hourhand.domain.durable.joins import MAX_CHILDREN, ChildrenCall
 from hourhand.domain.durable.names import MAX_NAME, name_problem
+from hourhand.domain.durable.run_calls import (
+    BeforeRestart,
+    BeginStep,
+    CallbackResult,
+    EndStep,
+    FailStep,
+    LiveChildren,
+    OpenBranch,
+    OpenCallback,
+    PathOf,
+    PlaceOf,
+    RecordedNow,
+    ResultOf,
+    SavePlace,
+    SleepUntil,
+    StartStep,
+    TakeRateStart,
+    VersionOf,
+    WaitForSignal,
+)
 from hourhand.domain.ids import content_hash
 from hourhand.domain.jobs.job import ErrorInfo
 from hourhand.domain.jobs.waiting import TakenStart, WaitKind
@@ -198,15 +218,14 @@ class RunContext(ChildCalls):
         options: StepOptions,
         call: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]],
     ) -> Course:
-        run = self.run
         if aliases:
-            path = yield Ask(lambda: run.path_of(path, aliases))
-        answer = yield Ask(lambda: run.begin_step(path, options, fits=self._fits(options)))
+            path = yield PathOf(path, aliases)
+        answer = yield BeginStep(path=path, options=options, fits=self._fits(options))
         while isinstance(answer, Try):
             if answer.delay > timedelta(0):
                 yield Sleep(answer.delay.total_seconds())
             self._require_running()
-            begun: Try | Value | Failure = yield Ask(self._starting(answer, options))
+            begun: Try | Value | Failure = yield StartStep(answer, options)
             if not isinstance(begun, Try):
                 answer = begun
                 break
@@ -215,18 +234,12 @@ class RunContext(ChildCalls):
             )
             ended: str | Raised = yield self._call(call, begun, options)
             if isinstance(ended, str):
-                answer = yield Ask(self._ending(begun, options, ended))
+                answer = yield EndStep(begun, options, ended)
             else:
-                answer = yield Ask(
-                    self._failing(begun, options, ended.error, is_unknown=ended.is_unknown)
+                answer = yield self._failing(
+                    begun, options, ended.error, is_unknown=ended.is_unknown
                 )
         return self._step_result(path, answer, is_lazy=options.is_lazy)
-
-    def _starting(self, attempt: Try, options: StepOptions) -> Callable[[], Any]:
-        return lambda: self.run.start_step(attempt, options)
-
-    def _ending(self, attempt: Try, options: StepOptions, text: str) -> Callable[[], Any]:
-        return lambda: self.run.end_step(attempt, options, text)
 
     def _failing(
         self,
@@ -236,17 +249,17 @@ class RunContext(ChildCalls):
         *,
         in_place: bool = True,
         is_unknown: bool = False,
-    ) -> Callable[[], Any]:
+    ) -> FailStep:
         info = ErrorInfo(
             type=type(error).__name__,
             message=message_of(error),
             retryable=not isinstance(error, (NotRetryable, ResultNotJson)),
         )
         wish = error if isinstance(error, (RetryLater, Snooze)) else None
-        return lambda: self.run.fail_step(
-            attempt,
-            options,
-            info,
+        return FailStep(
+            attempt=attempt,
+            options=options,
+            error=info,
             policy=options.policy_for(error),
             delay=None if wish is None else wish.wait,
             counts=not isinstance(error, Snooze),
@@ -294,7 +307,7 @@ class RunContext(ChildCalls):
     def _lazy_result(self, path: str, found: Value | Recorded) -> Course:
         value = found
         if isinstance(found, Recorded):
-            value = yield Ask(lambda: self.run.result_of(path))
+            value = yield ResultOf(path)
         assert isinstance(value, Value), "a result that is read has a text"
         return json.loads(value.text)
 
@@ -369,7 +382,7 @@ class RunContext(ChildCalls):
         if self.state.unwinding is None:
             self.state.require_awaited()
             self.refuse_calls()
-            if self.run.live_children():
+            if self.run.answer(LiveChildren()):
                 raise self._unwind(Suspension(WaitKind.CHILDREN))
 
     # --- waits ---
@@ -387,7 +400,7 @@ class RunContext(ChildCalls):
         return self._carry_out(path := self._bind(name), self._sleep(path, instant))
 
     def _sleep(self, path: str, until: datetime | timedelta) -> Course:
-        answer = yield Ask(lambda: self.run.sleep(path, until))
+        answer = yield SleepUntil(path, until)
         if isinstance(answer, Suspension):
             raise self._unwind(answer)
         if answer > timedelta(0):
@@ -405,9 +418,7 @@ class RunContext(ChildCalls):
 
     def _wait_for(self, path: str, signal: str, timeout: timedelta | None, default: Any) -> Course:
         has_default = default is not _MISSING
-        answer = yield Ask(
-            lambda: self.run.wait_for_signal(path, signal, timeout, has_default=has_default)
-        )
+        answer = yield WaitForSignal(path, signal, timeout, has_default)
         if isinstance(answer, Suspension):
             raise self._unwind(answer)
         if not isinstance(answer, TimedOut):
@@ -435,7 +446,7 @@ class RunContext(ChildCalls):
     def _callback(
         self, path: str, timeout: timedelta | None, heartbeat: timedelta | None
     ) -> Course:
-        token = yield Ask(lambda: self.run.open_callback(path, timeout, heartbeat))
+        token = yield OpenCallback(path, timeout, heartbeat)
 
         def result() -> Any:
             self._require_own()
@@ -444,7 +455,7 @@ class RunContext(ChildCalls):
         return Callback(token, result, self.run.api_url)
 
     def _callback_result(self, path: str) -> Course:
-        answer = yield Ask(lambda: self.run.callback_result(path))
+        answer = yield CallbackResult(path)
         if isinstance(answer, Suspension):
             raise self._unwind(answer)
         if isinstance(answer, Value):
@@ -483,14 +494,14 @@ class RunContext(ChildCalls):
     ) -> TakenStart | Suspension:
         assert self.take_start is not None, "a run that takes starts has a worker"
         take = partial(self.take_start, name, cost, longest)
-        return self.run.take_start(path, name, longest, take)
+        return self.run.answer(TakeRateStart(path, name, longest, take))
 
     # --- what is recorded otherwise ---
 
     def now(self) -> Any:
         """Return the time, as it was at the first call."""
         path = self._bind("now")
-        return self._carry_out(path, self._asking(lambda: self.run.now(path)))
+        return self._carry_out(path, self._asking(RecordedNow(path)))
 
     def uuid(self, name: str) -> uuid.UUID:
         """Return an id that every replay gets again, and no other run; it costs no record."""
@@ -506,7 +517,7 @@ class RunContext(ChildCalls):
         if problem is not None:
             raise InvalidCall(f"The name of a change {problem}.")
         path = self.branch_path + change
-        return self._carry_out(path, self._asking(lambda: self.run.version(path)))
+        return self._carry_out(path, self._asking(VersionOf(path)))
 
     def iterate(
         self,
@@ -533,7 +544,7 @@ class RunContext(ChildCalls):
 
     def _iterate(self, path: str, source: RowSource, every: int) -> Any:
         before = self._names.counts()
-        place = self.carry_out_now(self._asking(lambda: self.run.place(path)))
+        place = self.carry_out_now(self._asking(PlaceOf(path)))
         self._names.count_on(place.names)
         if place.is_done:
             return
@@ -548,7 +559,7 @@ class RunContext(ChildCalls):
 
     async def _iterate_async(self, path: str, source: RowSource, every: int) -> Any:
         before = self._names.counts()
-        place = await self.carry_out_async(self._asking(lambda: self.run.place(path)))
+        place = await self.carry_out_async(self._asking(PlaceOf(path)))
         self._names.count_on(place.names)
         if place.is_done:
             return
@@ -566,7 +577,7 @@ class RunContext(ChildCalls):
         self._require_running()
         names = checked_names(self._names.used_since(before))
         place = Place(checked_cursor(cursor), is_done, names)
-        yield Ask(lambda: self.run.save_place(path, place))
+        yield SavePlace(path, place)
         rest = min(DEFAULT_STEP_SECONDS, self.limit_seconds / 4)
         if not is_done and self.remaining_seconds < rest:
             raise self._unwind(NOW)
@@ -590,15 +601,15 @@ class RunContext(ChildCalls):
         return self._carry_out("the run", self._restart(text))
 
     def _restart(self, text: str) -> Course:
-        if self.run.live_children():
+        if self.run.answer(LiveChildren()):
             raise self._unwind(Suspension(WaitKind.CHILDREN))
-        yield Ask(self.run.before_restart)
+        yield BeforeRestart()
         raise self._unwind(Restart(text))
 
     def branch(self, name: str) -> RunContext:
         """Return a context for one thread or task; its paths begin with the name and a slash."""
         path = self._bind(name)
-        self.run.open_branch(path)
+        self.run.answer(OpenBranch(path))
         return self.below(f"{path}/")
 
     def below(self, branch_path: str) -> RunContext:
@@ -630,7 +641,7 @@ class RunContext(ChildCalls):
             f"The step ran longer than its limit of {step.options.timeout_seconds:g} s."
         )
         failing = self._failing(step.attempt, step.options, error, in_place=False)
-        answer = self.state.ask(failing)
+        answer = self.state.ask(partial(self.run.answer, failing))
         # What the function does from now on finds the attempt recorded, and is refused.
         self._unwind(answer if isinstance(answer, (ErrorInfo, Lost)) else NOW)
         unwound = self.unwound_as()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hourhand.domain.durable.calls import NOW, Failure, Value
+from hourhand.domain.durable.run_calls import EndOfWait, EndWait, OpenBranch
 from hourhand.handlers._errors import InvalidCall, Suspended, holds_suspension
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Race:
     def run(self) -> Any:
         """Run the race in threads, and return what the winner returned."""
         context = self.context
-        chosen = self._chosen(context.ask_now(self._recorded))
+        chosen = self._chosen(context.ask_now(EndOfWait(self.path)))
         for index in range(len(self.functions)):
             self._ends[index] = _ended(self.functions[index], self._branch(index, is_lost=True))
         if chosen is None and (first := self._first()) is not None:
@@ -71,7 +72,7 @@ class Race:
     async def run_async(self) -> Any:
         """Run the race in tasks, and return what the winner returned."""
         context = self.context
-        chosen = self._chosen(await context.ask_async(self._recorded))
+        chosen = self._chosen(await context.ask_async(EndOfWait(self.path)))
         for index in range(len(self.functions)):
             branch = self._branch(index, is_lost=True)
             self._ends[index] = await _ended_async(self.functions[index], branch)
@@ -92,16 +93,13 @@ class Race:
 
     def _branch(self, index: int, *, is_lost: bool = False) -> RunContext:
         path = f"{self.path}:{index}"
-        self.context.run.open_branch(path)
+        self.context.run.answer(OpenBranch(path))
         self._branches[index] = branch = self.context.below(f"{path}/")
         branch.has_lost = is_lost
         return branch
 
-    def _recorded(self) -> Value | Failure | None:
-        return self.context.run.end_of_wait(self.path)
-
-    def _winning(self, index: int) -> Callable[[], Value | Failure]:
-        return lambda: self.context.run.end_wait(self.path, Value(str(index)))
+    def _winning(self, index: int) -> EndWait:
+        return EndWait(self.path, Value(str(index)))
 
     def _chosen(self, end: Value | Failure | None) -> int | None:
         return int(end.text) if isinstance(end, Value) else None

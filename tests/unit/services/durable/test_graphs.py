@@ -9,11 +9,13 @@ import pytest
 
 from hourhand.domain.durable.decisions import decision_codes
 from hourhand.domain.durable.records import RecordKind
+from hourhand.domain.durable.run_calls import DecisionsOn, NextChildren
 from hourhand.domain.errors import InvalidInput, NotFound, Unavailable, WrongState
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.services.durable import runs
 from hourhand.services.durable.graphs import SKIPPED, WAITING, NodeView
-from hourhand.services.durable.run_children import RunChildren
+from hourhand.services.durable.invocation import ANSWERS
+from hourhand.services.durable.run_records import RunRecords
 from tests.crash.test_run_records import Owners
 from tests.scenarios.graphs import DIAMOND, GraphWorld, check_graphs, letters_of, put_graph
 
@@ -61,13 +63,13 @@ def test_a_replay_does_not_look_through_nodes_that_succeeded(
     world: GraphWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: Counter[str] = Counter()
-    real = RunChildren.next_children
+    real = ANSWERS[NextChildren]
 
-    def counted(run: RunChildren, path: str, *args: Any) -> Any:
-        looks[path] += 1
-        return real(run, path, *args)
+    def counted(run: RunRecords, call: NextChildren) -> Any:
+        looks[call.path] += 1
+        return real(run, call)
 
-    monkeypatch.setattr(RunChildren, "next_children", counted)
+    monkeypatch.setitem(ANSWERS, NextChildren, counted)
     line = {f"n{n}": {"after": [f"n{n - 1}"] if n else []} for n in range(8)}
     put_graph(world, line)
     world.settle()
@@ -177,8 +179,8 @@ def test_a_second_rerun_keeps_what_the_first_one_reset(world: GraphWorld) -> Non
 
 def test_a_run_without_decisions_has_none() -> None:
     owners = Owners()
-    assert owners.owner.decisions(("a",)) == {}
-    assert owners.owner.journal.stored(RecordKind.DECISIONS, "") is None
+    assert owners.owner.answer(DecisionsOn(("a",))) == {}
+    assert owners.owner.records.journal.stored(RecordKind.DECISIONS, "") is None
     assert decision_codes({}, ("a",), {}, 1) == {}
 
 

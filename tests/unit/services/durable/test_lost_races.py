@@ -11,6 +11,14 @@ import pytest
 from hourhand import NotRetryable
 from hourhand.domain.durable.calls import NOW, RunLost, Suspension, Try, Value
 from hourhand.domain.durable.records import RecordKind, record_key
+from hourhand.domain.durable.run_calls import (
+    BeginStep,
+    CallbackResult,
+    EndStep,
+    OpenCallback,
+    PathOf,
+    WaitForSignal,
+)
 from hourhand.domain.errors import (
     Compensated,
     InvalidInput,
@@ -31,12 +39,12 @@ from hourhand.ports.side_item_store import SideItemWrite
 from hourhand.services.durable import (
     compensation,
     completions,
-    invocation,
     redrives,
+    run_steps,
+    run_waits,
     runs,
 )
 from hourhand.services.durable.callbacks import CallbackService
-from hourhand.services.durable.invocation import Invocation
 from hourhand.services.durable.runs import DurableRuns
 from hourhand.services.jobs import execution as execution_module
 from hourhand.services.jobs.attempt import HAND_BACK_DELAY
@@ -74,29 +82,29 @@ def breaks(ctx: RunContext) -> None:
 
 def test_a_step_with_aliases_is_found_under_its_own_name_first() -> None:
     owners = Owners()
-    owners.owner.end_step(begun(owners.owner), PLAIN, "1")
-    assert owners.owner.path_of("a", ("old",)) == "a"
+    owners.owner.answer(EndStep(begun(owners.owner), PLAIN, "1"))
+    assert owners.owner.answer(PathOf("a", ("old",))) == "a"
 
 
 def test_a_step_whose_retry_is_not_due_waits_again() -> None:
     owners = Owners(before=lambda run: failed(run, begun(run), seconds=600))
-    assert isinstance(owners.owner.begin_step("a", PLAIN, fits=True), Suspension)
+    assert isinstance(owners.owner.answer(BeginStep("a", PLAIN, fits=True)), Suspension)
 
 
 def test_a_failed_try_of_a_step_that_another_owner_ended_returns_its_result() -> None:
     owners = Owners()
     first, second = begun(owners.zombie), begun(owners.owner)
-    owners.zombie.end_step(first, PLAIN, "1")
+    owners.zombie.answer(EndStep(first, PLAIN, "1"))
     assert failed(owners.owner, second) == Value("1")
 
 
 def test_a_record_that_changes_too_often_loses_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(invocation, "MAX_REWRITES", 1)
+    monkeypatch.setattr(run_steps, "MAX_REWRITES", 1)
     owners = Owners()
     first, second = begun(owners.zombie), begun(owners.owner)
     failed(owners.zombie, first)
     with pytest.raises(RunLost):
-        owners.owner.end_step(second, PLAIN, "1")
+        owners.owner.answer(EndStep(second, PLAIN, "1"))
 
 
 def test_a_start_that_was_deleted_loses_the_run() -> None:
@@ -104,12 +112,12 @@ def test_a_start_that_was_deleted_loses_the_run() -> None:
     attempt = begun(owners.owner, UNDONE)
     deleted(owners.world, RecordKind.STEP, "a")
     with pytest.raises(RunLost):
-        owners.owner.end_step(attempt, UNDONE, "1")
+        owners.owner.answer(EndStep(attempt, UNDONE, "1"))
 
 
 def test_a_retry_of_a_step_that_is_due_runs_at_once() -> None:
     owners = Owners(before=lambda run: failed(run, begun(run), seconds=30))
-    assert isinstance(owners.owner.begin_step("a", PLAIN, fits=True), Try)
+    assert isinstance(owners.owner.answer(BeginStep("a", PLAIN, fits=True)), Try)
 
 
 # --- waits ---
@@ -120,9 +128,9 @@ def test_a_deadline_meets_the_signal_that_another_owner_took(
 ) -> None:
     owners = Owners()
     owners.world.api.signals.send("run", "s", "1", "1")
-    owners.zombie.wait_for_signal("s", "s", None, has_default=False)
-    monkeypatch.setattr(Invocation, "_next_signal", lambda *_: None)
-    waited = owners.owner.wait_for_signal("s", "s", timedelta(60), has_default=True)
+    owners.zombie.answer(WaitForSignal("s", "s", None, has_default=False))
+    monkeypatch.setattr(run_waits, "_next_signal", lambda *_: None)
+    waited = owners.owner.answer(WaitForSignal("s", "s", timedelta(60), has_default=True))
     assert waited == Value("1")
 
 
@@ -132,19 +140,19 @@ def test_a_signal_that_another_branch_took_meanwhile_is_not_returned(
     owners = Owners()
     owners.world.api.signals.send("run", "s", "1", "1")
     stale = owners.world.side_items.query_items("run", prefix="S#s#", limit=9)
-    owners.zombie.wait_for_signal("right/s", "s", None, has_default=False)
+    owners.zombie.answer(WaitForSignal("right/s", "s", None, has_default=False))
     monkeypatch.setattr(owners.world.side_items, "query_items", lambda *_, **__: stale)
-    waited = owners.owner.wait_for_signal("left/s", "s", None, has_default=False)
+    waited = owners.owner.answer(WaitForSignal("left/s", "s", None, has_default=False))
     assert isinstance(waited, Suspension)
 
 
 def test_a_callback_that_was_deleted_loses_the_run() -> None:
     owners = Owners()
-    owners.owner.open_callback("cb", timedelta(seconds=60), None)
+    owners.owner.answer(OpenCallback("cb", timedelta(seconds=60), None))
     deleted(owners.world, RecordKind.CALLBACK, "cb")
     owners.world.advance(120)
     with pytest.raises(RunLost):
-        owners.owner.callback_result("cb")
+        owners.owner.answer(CallbackResult("cb"))
 
 
 @pytest.mark.parametrize("is_gone", [True, False])
@@ -152,7 +160,7 @@ def test_a_completion_of_a_callback_that_changes_meanwhile_is_refused(
     monkeypatch: pytest.MonkeyPatch, is_gone: bool
 ) -> None:
     owners = Owners()
-    token = owners.owner.open_callback("cb", None, None)
+    token = owners.owner.answer(OpenCallback("cb", None, None))
     item = owners.world.side_items.read_item(record_key("run", 0, RecordKind.CALLBACK, "cb"))
     refused = SideItemWrite(is_applied=False, item=None if is_gone else item)
     monkeypatch.setattr(CallbackService, "_write", lambda *_: refused)

@@ -11,6 +11,12 @@ import pytest
 from hourhand import NotRetryable
 from hourhand.domain.durable.calls import RunEnds, RunLost
 from hourhand.domain.durable.joins import ChildrenCall, put_join
+from hourhand.domain.durable.run_calls import (
+    CancelChildren,
+    ChildResults,
+    LiveChildren,
+    NextChildren,
+)
 from hourhand.domain.errors import Compensated, InvalidInput, Unavailable, WrongState
 from hourhand.domain.jobs.job import EventKind, HistoryEvent, Job, JobStatus
 from hourhand.domain.jobs.parents import (
@@ -103,8 +109,8 @@ def test_a_child_that_is_refused_leaves_nothing_that_waits_for_it(
 ) -> None:
     opened = Opened()
     with pytest.raises(InvalidInput, match=why):
-        opened.run.next_children("all", CHILD, lambda _: ChildSpec(wrong))
-    assert opened.run.live_children() == 0
+        opened.run.answer(NextChildren("all", CHILD, lambda _: ChildSpec(wrong)))
+    assert opened.run.answer(LiveChildren()) == 0
     assert children(opened.world) == []
 
 
@@ -112,7 +118,7 @@ def test_a_child_that_cannot_be_put_is_an_error() -> None:
     opened = Opened()
     opened.world.store.put_many = lambda jobs: [Unavailable("no") for _ in jobs]  # type: ignore[method-assign]
     with pytest.raises(Unavailable):
-        opened.run.next_children("all", CHILD, spec)
+        opened.run.answer(NextChildren("all", CHILD, spec))
 
 
 def test_an_owner_whose_code_makes_another_call_than_the_record_reads_it_again() -> None:
@@ -120,17 +126,19 @@ def test_an_owner_whose_code_makes_another_call_than_the_record_reads_it_again()
     run = opened.run
     key = join_key("all", 0, to_ms(opened.world.job("run").created_at))
     other = replace(CHILD, handler="older")
-    run.ports.side_items.write_item(put_join(run.scope, "all", key, 0, other, order=9, now_ms=1))
+    run.records.ports.side_items.write_item(
+        put_join(run.records.scope, "all", key, 0, other, order=9, now_ms=1)
+    )
     with pytest.raises(RunLost):
-        run.next_children("all", CHILD, spec)
+        run.answer(NextChildren("all", CHILD, spec))
     assert children(opened.world) == []
 
 
 def test_another_number_of_children_does_not_fit_the_record() -> None:
     opened = Opened()
-    opened.run.next_children("all", CHILD, spec)
+    opened.run.answer(NextChildren("all", CHILD, spec))
     with pytest.raises(RunEnds, match="has 2 children now"):
-        opened.run.next_children("all", replace(CHILD, total=2), spec)
+        opened.run.answer(NextChildren("all", replace(CHILD, total=2), spec))
 
 
 # --- what is gone ---
@@ -140,13 +148,13 @@ def test_a_join_record_that_was_deleted_ends_the_invocation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     opened = Opened()
-    joined = opened.run.next_children("all", CHILD, spec)
+    joined = opened.run.answer(NextChildren("all", CHILD, spec))
     record = joined.records[0]
     (item,) = opened.world.side_items.query_items("run", prefix="R#c", limit=9)
     opened.world.side_items.write_item(SideItemUpdate(key=item.key, deletes=True))
-    monkeypatch.setattr(opened.run, "scope", replace(opened.run.scope, round=2))
+    monkeypatch.setattr(opened.run.records, "scope", replace(opened.run.records.scope, round=2))
     with pytest.raises(RunLost):
-        opened.run._require_rounds(record)
+        run_children._require_rounds(opened.run.records, record)
 
 
 def test_a_join_record_that_changes_again_and_again_is_left_to_the_next_invocation(
@@ -154,30 +162,30 @@ def test_a_join_record_that_changes_again_and_again_is_left_to_the_next_invocati
 ) -> None:
     monkeypatch.setattr(run_children, "MAX_LOST_RACES", 0)
     opened = Opened()
-    joined = opened.run.next_children("all", CHILD, spec)
+    joined = opened.run.answer(NextChildren("all", CHILD, spec))
     with pytest.raises(RunLost):
-        opened.run._require_rounds(joined.records[0])
+        run_children._require_rounds(opened.run.records, joined.records[0])
 
 
 @pytest.mark.parametrize("is_text_gone", [True, False])
 def test_a_run_whose_child_is_gone_ends_and_names_it(is_text_gone: bool) -> None:
     opened = Opened()
-    opened.run.next_children("all", replace(CHILD, total=2), spec)
+    opened.run.answer(NextChildren("all", replace(CHILD, total=2), spec))
     opened.world.deliver()
     opened.world.advance(60)
     run = opened.again()
-    run.next_children("all", replace(CHILD, total=2), spec)
+    run.answer(NextChildren("all", replace(CHILD, total=2), spec))
     if is_text_gone:
         opened.world.store._texts.clear()
     else:
         del opened.world.store._jobs[children(opened.world)[0].id]
     with pytest.raises(RunEnds, match="gone"):
-        run.child_results("all", range(2))
+        run.answer(ChildResults("all", range(2)))
 
 
 def test_why_a_child_failed_is_said_whatever_is_left_of_it() -> None:
     opened = Opened()
-    opened.run.next_children("all", CHILD, spec)
+    opened.run.answer(NextChildren("all", CHILD, spec))
     (child,) = children(opened.world)
     assert failure_of(None).type == "Deleted"
     assert failure_of(replace(child, status=JobStatus.EXPIRED)).type == "EXPIRED"
@@ -191,7 +199,7 @@ def test_why_a_child_failed_is_said_whatever_is_left_of_it() -> None:
 
 def cancelled(*events: HistoryEvent, status: JobStatus = JobStatus.CANCELLED) -> Job:
     opened = Opened()
-    opened.run.next_children("all", CHILD, spec)
+    opened.run.answer(NextChildren("all", CHILD, spec))
     (child,) = children(opened.world)
     return replace(child, status=status, history=events)
 
@@ -236,7 +244,7 @@ def test_many_failures_are_opened_in_several_writes(monkeypatch: pytest.MonkeyPa
 
 def test_a_child_whose_steps_were_reversed_ends_a_redriven_run() -> None:
     opened = Opened()
-    opened.run.next_children("all", CHILD, spec)
+    opened.run.answer(NextChildren("all", CHILD, spec))
     (child,) = children(opened.world)
     refused = Compensated("reversed")
 
@@ -246,16 +254,16 @@ def test_a_child_whose_steps_were_reversed_ends_a_redriven_run() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(OperationsService, "redrive", redrive)
         with pytest.raises(RunEnds, match="reversed"):
-            opened.run.ports.children.redrive(child)
+            opened.run.records.ports.children.redrive(child)
 
 
 def test_a_child_that_succeeded_since_is_not_redriven() -> None:
     opened = Opened()
-    opened.run.next_children("all", CHILD, spec)
+    opened.run.answer(NextChildren("all", CHILD, spec))
     opened.world.deliver()
     (child,) = children(opened.world)
     assert child.status is JobStatus.SUCCEEDED
-    opened.run.ports.children.redrive(child)
+    opened.run.records.ports.children.redrive(child)
     assert opened.world.job(child.id) == child
 
 
@@ -327,10 +335,10 @@ def test_the_children_of_a_redriven_run_and_their_results_are_kept_as_long_as_it
 
 def test_a_child_that_has_not_ended_is_kept_for_longer_too() -> None:
     opened = Opened()
-    opened.run.next_children("all", CHILD, spec)
+    opened.run.answer(NextChildren("all", CHILD, spec))
     (child,) = children(opened.world)
     later = midnight_after(opened.world.clock.now() + timedelta(days=400))
-    opened.run.ports.children._prolong_child(child, later)
+    opened.run.records.ports.children._prolong_child(child, later)
     (child,) = children(opened.world)
     assert child.parent is not None
     assert (child.parent.kept_until, child.keep_until) == (later, None)
@@ -338,18 +346,18 @@ def test_a_child_that_has_not_ended_is_kept_for_longer_too() -> None:
 
 def test_a_replay_that_may_not_write_cancels_no_children() -> None:
     opened = Opened()
-    opened.run.next_children("all", CHILD, spec)
-    opened.run.replays_only = True
-    opened.run.cancel_children("all")
+    opened.run.answer(NextChildren("all", CHILD, spec))
+    opened.run.records.replays_only = True
+    opened.run.answer(CancelChildren("all"))
     assert children(opened.world)[0].cancel_requested_at is None
-    opened.run.replays_only = False
-    opened.run.cancel_children("all")
+    opened.run.records.replays_only = False
+    opened.run.answer(CancelChildren("all"))
     assert children(opened.world)[0].status is JobStatus.CANCELLED
 
 
 def test_a_child_that_changes_again_and_again_is_left_to_the_next_invocation() -> None:
     world, child = redriven_late()
-    later_made: Any = Opened().run.ports.children
+    later_made: Any = Opened().run.records.ports.children
     later = world.clock.now() + timedelta(days=400)
     refusing: Any = replace(later_made._make(), jobs=_Refusing(child))
     with pytest.raises(Unavailable, match="changed too often"):
@@ -387,7 +395,7 @@ def test_the_check_admits_what_needs_no_run_and_waits_where_it_lost_a_race(
 ) -> None:
     opened = Opened()
     world = opened.world
-    opened.run.next_children("all", CHILD, spec)
+    opened.run.answer(NextChildren("all", CHILD, spec))
     (delivery,) = (one for one in world.receive() if one.message.handler == "child")
     rule = the_rule(world)
     assert rule.admit(Candidate(delivery, world.store)) is None

@@ -24,6 +24,7 @@ from hourhand.domain.times import to_ms
 from hourhand.ports.durable_run import Effect, ReversedRun
 from hourhand.ports.job_store import Applied, JobDetails
 from hourhand.services.durable.invocation import Invocation
+from hourhand.services.durable.run_records import RunRecords
 from hourhand.services.durable.runs import DurableRuns, scope_of
 from hourhand.services.durable.values import Values
 from hourhand.services.jobs.aspects import DONE, Settled
@@ -148,11 +149,11 @@ class Compensations:
         records = self.runs.read(job)
         # Without resets: a step that was reset, and did not run again, had its effect all the same.
         journal = Journal(records, round_=job.round, resets={})
-        run = Invocation(ports, job, journal, scope, replays_only=True)
+        run = RunRecords(ports, job, journal, scope, replays_only=True)
         return ReversedRun(
             job=job,
             payload_text=text or "null",
-            run=run,
+            run=Invocation(run),
             effects={one.path: _effects(run, one) for one in records if may_need_reversal(one)},
         )
 
@@ -168,7 +169,7 @@ def may_need_reversal(record: Record) -> bool:
     return record.kind is RecordKind.STEP and bool(effects_of(record))
 
 
-def _effects(run: Invocation, record: Record) -> tuple[Effect, ...]:
+def _effects(run: RunRecords, record: Record) -> tuple[Effect, ...]:
     """Return the effects of a step that may have to be reversed, the newest first."""
     effects = effects_of(record)
     return tuple(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from hourhand.domain.durable.calls import REPLAY_MISMATCH, RunEnds, RunLost
 from hourhand.domain.durable.records import (
@@ -22,6 +22,7 @@ from hourhand.domain.durable.records import (
     record_key,
     record_of,
 )
+from hourhand.domain.durable.run_calls import RunCall
 from hourhand.domain.durable.signals import Signal
 from hourhand.domain.durable.writes import Alternative, Scope, put_record
 from hourhand.domain.jobs.job import Job, JobStatus
@@ -31,6 +32,8 @@ from hourhand.services.durable.read_ahead import ReadAhead
 from hourhand.services.durable.values import RunPorts, Values
 
 T = TypeVar("T")
+Answers: TypeAlias = "Mapping[type[RunCall[Any]], Callable[[RunRecords, Any], Any]]"
+"""What answers calls, by their types."""
 
 
 @dataclass(slots=True)
@@ -39,6 +42,8 @@ class RunRecords:
 
     ``replays_only``: it writes nothing, and ends at the first new call, as if the run was lost.
     ``new_records``: how many records it wrote, without starts. A run that has any made progress.
+    ``index``: the number of the newest one. ``checked_calls``: the calls whose children it has
+    looked at. ``children_total``: how many children all calls ask for, once that was counted.
     """
 
     ports: RunPorts
@@ -47,14 +52,16 @@ class RunRecords:
     scope: Scope
     replays_only: bool = False
     new_records: int = field(default=0, init=False)
-    _index: int = field(init=False)
+    checked_calls: set[str] = field(default_factory=set, init=False)
+    children_total: int | None = field(default=None, init=False)
+    index: int = field(init=False)
     _was_warned: bool = field(default=False, init=False)
     _values: Values = field(init=False)
     _ahead: ReadAhead = field(init=False)
 
     def __post_init__(self) -> None:
         """Go on to count where a replay in place begins."""
-        self._index = self.journal.newest_index(self.scope.token)
+        self.index = self.journal.newest_index(self.scope.token)
         self._values = Values(self.ports, self.scope)
         self._ahead = ReadAhead(self._values, self.journal)
 
@@ -68,17 +75,7 @@ class RunRecords:
         """How often the run restarted."""
         return self.scope.segment
 
-    @property
-    def api_url(self) -> str:
-        """The URL of the API, without a slash at its end; empty where it is not known."""
-        return self.ports.api_url.rstrip("/")
-
-    @property
-    def newest_token(self) -> int:
-        """The token of the newest record: of this invocation, or one before; 0 without one."""
-        return self.journal.newest_token()
-
-    def _find(
+    def find(
         self, kind: RecordKind, path: str, waits_for: str = "", *, drops_timeouts: bool = False
     ) -> Record | None:
         """Return the record in force of a call. Raises `RunEnds` if another kind of call has it.
@@ -100,7 +97,7 @@ class RunRecords:
             )
         return record
 
-    def _floor(
+    def floor(
         self,
         kind: RecordKind,
         path: str,
@@ -119,7 +116,7 @@ class RunRecords:
             return self.scope.round
         return self.journal.reset_round(path)
 
-    def _put(
+    def put(
         self,
         kind: RecordKind,
         path: str,
@@ -127,9 +124,9 @@ class RunRecords:
         allowed: tuple[Alternative, ...],
     ) -> tuple[bool, Record]:
         """Write a record; return whether it stands as written, and the record that stands."""
-        self._require_writable()
-        self._require_room()
-        index = self._index + 1
+        self.require_writable()
+        self.require_room()
+        index = self.index + 1
         update = put_record(self.scope, kind, path, index, values, allowed=allowed)
         written = self.ports.side_items.write_item(update)
         item = written.item
@@ -139,13 +136,14 @@ class RunRecords:
         # A call whose answer was lost is repeated, and then meets its own record.
         is_ours = written.is_applied or record.order == (self.scope.token, index)
         if is_ours:
-            self._index = index
+            self.index = index
             # A start is no progress: a step may kill its process each time.
             self.new_records += record.outcome is not RecordOutcome.STARTED
         self.journal.put(record)
         return is_ours, record
 
-    def _read_again(self, record: Record) -> Record:
+    def read_again(self, record: Record) -> Record:
+        """Read a record once more. Raises `RunLost` if it is gone."""
         key = record_key(self.run_id, self.segment, record.kind, record.path)
         item = self.ports.side_items.read_item(key)
         if item is None:
@@ -162,11 +160,13 @@ class RunRecords:
         finally:
             self.replays_only = before
 
-    def _require_writable(self) -> None:
+    def require_writable(self) -> None:
+        """Raise `RunLost` in an invocation that only replays."""
         if self.replays_only:
             raise RunLost
 
-    def _require_own(self) -> None:
+    def require_own(self) -> None:
+        """Raise `RunLost` unless this invocation still owns the job."""
         current = self.ports.jobs.get(self.run_id)
         if (
             current is None
@@ -175,7 +175,8 @@ class RunRecords:
         ):
             raise RunLost
 
-    def _require_room(self) -> None:
+    def require_room(self) -> None:
+        """Raise `RunEnds` if the journal is full; warn once if it is large."""
         used = max(len(self.journal) / MAX_RECORDS, self.journal.size_bytes / MAX_JOURNAL_BYTES)
         if used >= 1:
             raise RunEnds(
@@ -193,7 +194,8 @@ class RunRecords:
                 size_bytes=self.journal.size_bytes,
             )
 
-    def _time_to(self, until_ms: int | None) -> timedelta:
+    def time_to(self, until_ms: int | None) -> timedelta:
+        """Return how long it is until a time, 0 if that is over."""
         rest = from_ms(until_ms or 0) - self.ports.clock.now()
         return max(rest, timedelta(0))
 
@@ -204,10 +206,11 @@ class RunRecords:
             raise RunEnds("JournalExpired", f"The result of the call {record.path} is gone.")
         return text
 
-    def _kept(self, path: str, text: str) -> dict[str, Stored | None]:
+    def kept(self, path: str, text: str) -> dict[str, Stored | None]:
+        """Keep a result; return the attributes of the record that say where it is."""
         return self._values.keep(path, text)
 
-    def _kept_of(self, path: str, signal: Signal) -> dict[str, Stored | None]:
+    def kept_of(self, path: str, signal: Signal) -> dict[str, Stored | None]:
         """Return the attributes that keep the payload of a signal."""
         if signal.text is None:
             return {"place": signal.place}
