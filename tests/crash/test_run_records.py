@@ -210,11 +210,11 @@ def test_a_wait_that_another_owner_ended_meanwhile_returns_the_same() -> None:
     assert first == Value("1")
     late = Owners()
     minute = timedelta(minutes=1)
-    late.zombie.wait_for_signal("s", "s", minute, has_default=True)
+    late.zombie.answer(WaitForSignal("s", "s", minute, has_default=True))
     late.world.advance(61)
-    assert late.zombie.wait_for_signal("s", "s", minute, has_default=True) == TimedOut()
+    assert late.zombie.answer(WaitForSignal("s", "s", minute, has_default=True)) == TimedOut()
     late.world.api.signals.send("run", "s", "1", "1")
-    assert late.owner.wait_for_signal("s", "s", minute, has_default=True) == TimedOut()
+    assert late.owner.answer(WaitForSignal("s", "s", minute, has_default=True)) == TimedOut()
 
 
 def test_a_deadline_that_meets_a_signal_that_another_owner_took_returns_it() -> None:

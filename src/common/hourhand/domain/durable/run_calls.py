@@ -33,11 +33,11 @@ R = TypeVar("R")
 
 @dataclass_transform(frozen_default=True)
 class RunCall(Generic[R]):
-    """A call whose answer is an ``R``. Each kind of call is a frozen dataclass."""
+    """A call whose answer is an ``R``. Each kind is a dataclass that stays as it is made."""
 
     def __init_subclass__(cls) -> None:
-        """Make a kind of call."""
-        dataclass(frozen=True)(cls)
+        """Make a kind of call. Less is made than of other values: a worker's start waits for it."""
+        dataclass(eq=False, repr=False, match_args=False)(cls)
 
 
 # --- steps ---
