@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from hourhand.domain.jobs.job import Job
+from hourhand.domain.schedules.schedule import Backfill
 from hourhand.services.jobs.submission import Submitted
 from proof.explorer.effects import (
     CONTROL,
@@ -123,6 +124,16 @@ class Sight:
             found = self._written[history.number] = frozenset(ids - {""})
         return found
 
+    def _read_backfills(self, history: History) -> list[Backfill]:
+        """Return the backfills that a worker has read."""
+        found: list[Backfill] = []
+        node: History | None = history
+        while node is not None and node.parent is not None:
+            value = self._ground.histories.answers.value(node.answer).value
+            found += [value] if isinstance(value, Backfill) else []
+            node = node.parent
+        return found
+
     def promises(self, state: State, history: History) -> Iterator[str]:
         """Yield what was promised to a caller and is not so."""
         result = history.result
@@ -162,7 +173,9 @@ class Sight:
             has_stood = is_first or (schedule is not None and schedule.updated_at < began)
             if has_stood and is_withdrawn(job, schedule):
                 yield f"job {job.id}: a handler started for a time that its schedule took back"
-            if is_stopped(job, schedule, schedules[3].values(), began):
+            # A change that stood still between its time and its write came after what it read.
+            backfills = self._read_backfills(history) or schedules[3].values()
+            if is_stopped(job, schedule, backfills, began):
                 yield f"job {job.id}: a handler started of a backfill that is paused or cancelled"
             if failed_before(job, by_id.values(), began):
                 yield f"job {job.id}: a handler started after the failure of the one before"
