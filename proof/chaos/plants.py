@@ -13,18 +13,25 @@ from hourhand.aws.clock import SystemClock
 from hourhand.domain.conditions import OneOf
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.jobs.transitions import _attempt
+from hourhand.services.jobs.aspects import DONE
 from hourhand.services.jobs.attempt import RunningAttempt
-from hourhand.services.jobs.recovery import RecoveryService
+from hourhand.services.jobs.dead_letters import DeadLetters
 from hourhand.services.limits.limits_rule import LimitsRule
 
 PLANT_VARIABLE = "CHAOS_PLANT"
 AHEAD = timedelta(seconds=1)
 
 
+def _replace(owner: object, name: str, by: Callable[..., Any]) -> None:
+    """Raises AttributeError if there is nothing to replace: a plant that does nothing is none."""
+    getattr(owner, name)
+    setattr(owner, name, by)
+
+
 def _no_fence() -> None:
     """Whoever once owned a job may commit as long as anybody runs it."""
     running = {"status": OneOf("status", frozenset({JobStatus.RUNNING}))}
-    setattr(_attempt, "owned", lambda _: running)  # noqa: B010 - replaced on purpose, as below
+    _replace(_attempt, "owned", lambda _: running)
 
 
 def _no_heartbeat() -> None:
@@ -35,23 +42,23 @@ def _no_heartbeat() -> None:
         attempt.lease_ends_at = attempt.tools.clock.monotonic() + lease
         return "alive"
 
-    setattr(RunningAttempt, "beat", beat)  # noqa: B010
+    _replace(RunningAttempt, "beat", beat)
 
 
 def _fast_clock() -> None:
     """All clocks are a second ahead, which nobody is told."""
     right = SystemClock.now
-    setattr(SystemClock, "now", lambda clock: right(clock) + AHEAD)  # noqa: B010
+    _replace(SystemClock, "now", lambda clock: right(clock) + AHEAD)
 
 
 def _no_letter() -> None:
     """The entry of a dead job is cleared without its letter."""
-    setattr(RecoveryService, "_send_dead_letter", lambda *_: None)  # noqa: B010
+    _replace(DeadLetters, "settle", lambda *_: DONE)
 
 
 def _no_slots() -> None:
     """Every job starts, whether it has a slot or not."""
-    setattr(LimitsRule, "admit", lambda *_: None)  # noqa: B010
+    _replace(LimitsRule, "admit", lambda *_: None)
 
 
 PLANTS: dict[str, Callable[[], Any]] = {

@@ -13,7 +13,15 @@ import pytest
 
 from hourhand.domain.jobs import transitions
 from hourhand.domain.jobs.job import Job, OnLost
-from hourhand.services.jobs import attempt, execution, operations, queries, recovery
+from hourhand.services.jobs import (
+    aspects,
+    attempt,
+    dead_letters,
+    execution,
+    operations,
+    queries,
+    recovery,
+)
 from proof.reference import __main__ as command
 from proof.reference.machine import ReferenceMachine
 
@@ -81,7 +89,7 @@ def a_lease_is_over_too_soon(patch: Patch) -> None:
 
 
 def dead_jobs_have_no_letter(patch: Patch) -> None:
-    patch.setattr(recovery.RecoveryService, "_send_dead_letter", lambda *_: None)
+    patch.setattr(dead_letters.DeadLetters, "settle", lambda *_: aspects.DONE)
 
 
 def run_now_forgets_the_time(patch: Patch) -> None:
