@@ -221,8 +221,8 @@ class _CapacityHandler(PassingHandler):
         asked = json.loads(body) if kept is not None else {}
         if kept is None or not _is_of_jobs(asked):
             return super().answer(operation, body)
-        status, told = kept(asked)
-        return status, {"Content-Type": "application/x-amz-json-1.0"}, json.dumps(told).encode()
+        status, answered = kept(asked)
+        return status, {"Content-Type": "application/x-amz-json-1.0"}, json.dumps(answered).encode()
 
 
 def _is_of_jobs(asked: Mapping[str, Any]) -> bool:

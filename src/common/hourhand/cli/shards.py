@@ -76,10 +76,10 @@ def set_shards(
         name = f"{deployment.function('scheduler')}:{ALIAS}"
         payload = json.dumps({RESIZE: {"shards": count}})
         answer = aws.ask("lambda", "Invoke", f"function {name}", FunctionName=name, Payload=payload)
-        told: Any = json.loads(answer["Payload"].read())
+        answered: Any = json.loads(answer["Payload"].read())
         if "FunctionError" in answer:
-            raise CommandError(str(told.get("errorMessage", told)), FAILED)
-        return [ShardMapVersion(**each) for each in told["versions"]]
+            raise CommandError(str(answered.get("errorMessage", answered)), FAILED)
+        return [ShardMapVersion(**each) for each in answered["versions"]]
 
     _print(session, flags, change)
 
