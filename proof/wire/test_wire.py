@@ -16,6 +16,7 @@ from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.pipeline import LeanPipeline
 from hourhand.aws.queues import SqsQueues
 from hourhand.domain.errors import Unavailable
+from hourhand.handlers import load_handlers
 from hourhand.ports.job_store import Applied
 from hourhand.settings import DispatchMode
 from hourhand.wiring.adapters import aws_adapters
@@ -166,6 +167,15 @@ def test_the_scenes_go_well_without_faults_and_make_no_call_beyond_the_list(worl
         outcome = play(world, scene, number)
         assert replace(outcome, minutes=0) == AS_EVER, scene.name
         assert {call for call, _ in world.wire.seen} <= CALLS
+
+
+def test_a_schedule_that_another_module_declares_is_not_in_the_scenes(
+    wire: Wire, tmp_path: Path
+) -> None:
+    load_handlers("examples.schedules_as_code")
+    with installation(Cloud(), f"w{next(_NUMBERS)}", wire.timeline, wire, tmp_path) as world:
+        world.tick()
+        assert world.schedules.list_schedules(after=None, limit=1).names == ()
 
 
 def test_a_fault_that_retries_make_good_befalls_all_calls_of_a_scene_in_one_play(
