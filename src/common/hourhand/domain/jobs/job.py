@@ -219,112 +219,158 @@ class Progress:
 class Job:
     """One unit of work to run once, at its ``run_at``.
 
-    ``due_at`` is when it is next due and, with ``shard``, its place in the ``run_at`` index: both
-    are absent exactly when the job is final and nothing is owed for it.
-    ``priority`` is what was asked for; ``queue`` is where its message goes now (aging moves it to a
-    higher one). ``attempt`` counts within the ``round``; ``token`` (the fencing token) counts every
-    claim. ``keep_until`` is when the record may be deleted, set when the job is final.
-    ``last_failure`` is why the last failed attempt failed, ``Type: message``, of which the
-    beginning is kept; absent once the job succeeded.
-    ``occurrence`` is the nominal time of a schedule's job, ``previous_occurrence`` that of the job
-    it made before, ``interval_start`` the nominal time before it by the rule: what lies between is
-    its data interval. ``schedule_revision`` is absent where nothing the schedule does later may
-    withdraw the job; ``schedule_incarnation`` is its `Schedule.incarnation`. ``overlap``: how it is
-    judged when it is to start (absent: not at all).
-    ``limits``: the shared limits that its submission named, in place of those of its handler.
-    ``limit_keys``: the digests of the keys of its limits that its other fields do not give, see
-    `hourhand.domain.limits.job_limits`. ``slot_shards``: in which shards the last claim found its
-    slots, see `hourhand.domain.limits.shards`. ``unique_key``: the digest of its unique key, and
-    its incarnation, see `hourhand.domain.limits.unique_keys`. ``debounces``: how many submissions
-    of its key moved the ``run_at`` of a debounced job, whose ``due_at`` stays as it is.
-    ``superseded_at``: when a submission that creates a newer job of its unique key found it ended:
-    it is redriven no more.
-    ``pauses_schedule``: its schedule is paused should it end DEAD. ``discarded_at``: when a person
-    acknowledged that a DEAD job needs no further work, with the ``discard_note``.
-    ``waits_for``: what a job that has not started waits for beside its time. A job that waits for a
-    slot is parked: it has no message, and ``enqueued_at`` is when it was parked. ``reservation``:
-    the start time that it got from its rate limits. ``reserved_starts``: those that its handler got
-    by ``ctx.limit(...).take()`` and has not used yet.
-
-    Of a durable run: ``run_deadline``, set at the first claim of a round; ``journal_ends``: of a
-    run that was redriven, when the records may be deleted that were written before that;
-    ``segment``, how often it restarted; ``reset``, the name of the reset record in force;
-    ``compensated_round``, whose steps are reversed, so that it cannot be redriven; ``wake_flag``:
-    something completed while it was RUNNING, so it must not suspend; ``signals``: how many it was
-    sent, by which each signal gets its number.
-
-    ``parent``: of a child, the run that submitted it. A child is in no listing but that of dead
-    letters.
+    A round begins with the submission and with each redrive.
     """
 
     id: str
     handler: str
     status: JobStatus
+    # When it shall run, as its caller, its schedule or its retry policy said.
     run_at: datetime
     created_at: datetime
     payload: Content
+
+    # --- when it is due, and its message ---
+
+    # When it is next due; absent, like ``shard``, exactly when it is final and nothing is owed.
     due_at: datetime | None = None
+    # Its shard of the ``run_at`` index.
     shard: int | None = None
+    # What was asked for.
     priority: Priority = Priority.MEDIUM
+    # The queue that its messages go to now: aging moves it to a higher one.
     queue: Priority = Priority.MEDIUM
+    # The pool of workers that runs it.
     pool: str = POOL
+    # Changes with the time at which it is due: a message of an older one is dropped.
     generation: int = 1
-    round: int = 1
-    attempt: int = 0
-    token: int = 0
-    claim_id: str | None = None
-    lease_owner: str | None = None
-    lease_until: datetime | None = None
+    # When its message was (or was about to be) sent; of a parked job, when it was parked.
     enqueued_at: datetime | None = None
+    # What a job that has not started waits for beside its time.
+    waits_for: WaitsFor | None = None
+
+    # --- its attempts ---
+
+    # Counts the submission and each redrive.
+    round: int = 1
+    # Counts the attempts of the round.
+    attempt: int = 0
+    # The fencing token: counts every claim.
+    token: int = 0
+    # The invocation that claimed it, by which a repeated claim knows its own.
+    claim_id: str | None = None
+    # The worker that runs it.
+    lease_owner: str | None = None
+    # Until when that worker alone may write it, unless a heartbeat extends it.
+    lease_until: datetime | None = None
+    # When the running, or the last, attempt started.
     started_at: datetime | None = None
+    # When the job became final.
     finished_at: datetime | None = None
+    # How many milliseconds after ``run_at`` the round's first attempt started.
     lateness_ms: int | None = None
+    # When its cancellation was requested while it was running.
     cancel_requested_at: datetime | None = None
-    discarded_at: datetime | None = None
-    discard_note: str | None = None
+
+    # --- its policies ---
+
     timeout_seconds: int = 300
+    # How long its record is kept once it is final.
     retention_seconds: int = 7 * 86_400
+    # When it expires, unless it has started.
     expires_at: datetime | None = None
+    # Whether it may run again after its worker was lost.
     on_lost: OnLost = OnLost.RETRY
     retry: RetryPolicy = field(default_factory=RetryPolicy)
+
+    # --- who submitted it ---
+
     idempotency_key: str | None = None
+    # The digest of the submission; one that repeats the key or the id must have the same.
     body_hash: str | None = None
     tenant: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
+    trace_id: str | None = None
+
+    # --- what became of it ---
+
     result: Content | None = None
     progress: Progress | None = None
+    # What the handler recorded last by ``ctx.cursor``, as JSON text.
     cursor: str | None = None
+    # The beginning of ``Type: message`` of the last failed attempt; absent once it succeeded.
     last_failure: str | None = None
     history: tuple[HistoryEvent, ...] = ()
+    # How many older events the history no longer holds.
     history_dropped: int = 0
-    schedule_id: str | None = None
-    schedule_revision: int | None = None
-    schedule_incarnation: int = 0
-    occurrence: datetime | None = None
-    previous_occurrence: datetime | None = None
-    interval_start: datetime | None = None
-    overlap: Overlap | None = None
-    limits: tuple[ChosenLimit, ...] | None = None
-    limit_keys: bytes | None = None
-    slot_shards: bytes | None = None
-    unique_key: tuple[str, int] | None = None
-    debounces: int | None = None
-    superseded_at: datetime | None = None
-    pauses_schedule: bool = False
-    trace_id: str | None = None
-    waits_for: WaitsFor | None = None
-    reservation: Reservation | None = None
-    run_deadline: datetime | None = None
-    journal_ends: datetime | None = None
-    segment: int = 0
-    reset: str | None = None
-    compensated_round: int | None = None
-    wake_flag: bool | None = None
-    signals: int = 0
-    parent: ParentLink | None = None
-    reserved_starts: tuple[ReservedStart, ...] = ()
+    # When a person acknowledged that the DEAD job needs no further work, and why.
+    discarded_at: datetime | None = None
+    discard_note: str | None = None
+    # When the item that holds its payload may be deleted, unless the sweep renews it.
     payload_kept_until: datetime | None = None
+    # When its record may be deleted; set when it is final.
     keep_until: datetime | None = None
+
+    # --- of a schedule's job ---
+
+    schedule_id: str | None = None
+    # The definition that made it; absent where no later one may withdraw the job.
+    schedule_revision: int | None = None
+    # The `Schedule.incarnation` that made it.
+    schedule_incarnation: int = 0
+    # Its nominal time.
+    occurrence: datetime | None = None
+    # The nominal time of the job that the schedule made before it.
+    previous_occurrence: datetime | None = None
+    # The nominal time before it by the rule; its data interval lies between the two.
+    interval_start: datetime | None = None
+    # How it is judged when it is to start; absent: not at all.
+    overlap: Overlap | None = None
+    # Whether its schedule is paused should it end DEAD.
+    pauses_schedule: bool = False
+
+    # --- its limits ---
+
+    # The shared limits that its submission named, in place of those of its handler.
+    limits: tuple[ChosenLimit, ...] | None = None
+    # The digests of the keys that its other fields do not give, see
+    # `hourhand.domain.limits.job_limits`.
+    limit_keys: bytes | None = None
+    # The shards in which its last claim found its slots, see `hourhand.domain.limits.shards`.
+    slot_shards: bytes | None = None
+    # The digest of its unique key, and the incarnation of that key, see
+    # `hourhand.domain.limits.unique_keys`.
+    unique_key: tuple[str, int] | None = None
+    # How many submissions of its key moved the ``run_at`` of a debounced job; ``due_at`` stays.
+    debounces: int | None = None
+    # When a newer job of its unique key found it ended: it is redriven no more.
+    superseded_at: datetime | None = None
+    # The start time that its rate limits gave it.
+    reservation: Reservation | None = None
+    # Those that its handler got by ``ctx.limit(...).take()`` and has not used yet.
+    reserved_starts: tuple[ReservedStart, ...] = ()
+
+    # --- of a durable run ---
+
+    # When the run ends at the latest; set at the first claim of a round.
+    run_deadline: datetime | None = None
+    # When the records may be deleted that were written before it was redriven.
+    journal_ends: datetime | None = None
+    # How often it restarted.
+    segment: int = 0
+    # The name of the reset record in force.
+    reset: str | None = None
+    # The round whose steps are reversed, so that it cannot be redriven.
+    compensated_round: int | None = None
+    # Whether something completed while it was RUNNING: then it must not suspend.
+    wake_flag: bool | None = None
+    # How many signals it was sent; each gets its number from this.
+    signals: int = 0
+
+    # --- of a child ---
+
+    # The run that submitted it. A child is in no listing but that of dead letters.
+    parent: ParentLink | None = None
 
     def at(self, path: Path) -> Any:
         """Return a field, by its name."""
