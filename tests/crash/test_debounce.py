@@ -217,3 +217,13 @@ def test_a_request_that_is_repeated_after_its_job_ran_creates_no_other() -> None
     again = world.submit(payload=NEWEST, id="second")
     assert (again.id, again.status) == (job.id, JobStatus.SUCCEEDED)
     assert len(world.runs) == 1
+
+
+def test_a_submission_moves_a_job_back_that_a_person_moved_to_a_later_time() -> None:
+    world = debounced_world()
+    job = world.submit(payload=DAY)
+    world.change(job.id, delay_seconds=3600)
+    world.advance(4)
+    world.submit(payload=NEWEST)
+    world.settle(minutes=1)
+    newest_ran_last(world)

@@ -229,3 +229,10 @@ def test_a_repeated_request_finds_the_job_that_it_created() -> None:
     again = world.submit(payload=DAY, id="mine")
     assert again.status is JobStatus.SUCCEEDED
     assert len(world.runs) == 1
+
+
+@pytest.mark.parametrize(("one", "equal"), [(1, 1.0), (0, -0.0)])
+def test_equal_numbers_are_one_key(one: float, equal: float) -> None:
+    world = unique_world()
+    first = world.submit(payload={"day": one})
+    assert world.submit(payload={"day": equal}).id == first.id

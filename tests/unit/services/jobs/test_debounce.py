@@ -257,16 +257,6 @@ def test_a_job_that_a_person_runs_now_waits_for_no_further_submission() -> None:
     assert ran(world) == ['{"n":2,"shop":"acme"}']
 
 
-def test_a_submission_moves_a_job_back_that_a_person_moved_to_a_later_time() -> None:
-    world = debounced(max_wait=30)
-    job = edit(world, 1)
-    world.change(job.id, delay_seconds=3600)
-    world.advance(4)
-    edit(world, 2)
-    world.settle(minutes=1)
-    assert ran(world) == ['{"n":2,"shop":"acme"}']
-
-
 @pytest.mark.parametrize("sizes", [(10, 400_000), (400_000, 10), (400_000, 300_000), (10, 1_000)])
 def test_payloads_of_any_size_replace_each_other(sizes: tuple[int, int]) -> None:
     world = debounced()
