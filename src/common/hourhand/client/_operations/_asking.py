@@ -79,27 +79,43 @@ def require_encodable(field: str, value: object) -> None:
         raise invalid(field, f"must be valid Unicode: {error.reason}") from None
 
 
-def ask(session: Session, request: Request) -> Operation[Any]:
-    """Return the JSON of a good answer; raise `ClientError`."""
+def ask(
+    session: Session,
+    method: str,
+    at: str,
+    body: bytes | None = None,
+    *,
+    is_repeatable: bool = True,
+) -> Operation[Any]:
+    """Return the JSON of a good answer; raise `ClientError`. ``at``: what `target` returns."""
+    request = Request(method=method, target=at, body=body, is_repeatable=is_repeatable)
     exchanged = yield from exchange(session, request)
-    with noting_doubt(request):
+    with noting_doubt(method):
         return decoded(exchanged.answer.body)
 
 
-def ask_for(kind: type[A], session: Session, request: Request) -> Operation[A]:
+def ask_for(
+    kind: type[A],
+    session: Session,
+    method: str,
+    at: str,
+    body: bytes | None = None,
+    *,
+    is_repeatable: bool = True,
+) -> Operation[A]:
     """Return a good answer as a ``kind``; raise `ClientError`."""
-    value = yield from ask(session, request)
-    with noting_doubt(request):
+    value = yield from ask(session, method, at, body, is_repeatable=is_repeatable)
+    with noting_doubt(method):
         return read(kind, value)
 
 
 @contextmanager
-def noting_doubt(request: Request) -> Iterator[None]:
+def noting_doubt(method: str) -> Iterator[None]:
     """Mark an answer that cannot be read: the request may have been done."""
     try:
         yield
     except UnexpectedAnswer as error:
-        error.may_have_happened = request.method != "GET"
+        error.may_have_happened = method != "GET"
         raise
 
 
@@ -142,7 +158,7 @@ def pages(
     while True:
         size = page_size if left is None else min(page_size, left)
         asked = {**(query or {}), "limit": size, "cursor": cursor}
-        value = yield from ask(session, Request(method="GET", target=target(*listing, query=asked)))
+        value = yield from ask(session, "GET", target(*listing, query=asked))
         if on_page is not None:
             on_page(value)
         for entry in members(value, name)[:left]:

@@ -9,7 +9,7 @@ from hourhand.answers.schedules import Calendar
 from hourhand.client._operations._asking import ask_for, named, pages, target
 from hourhand.client._operations._deleting import delete as delete_at
 from hourhand.client._operations._schedule_fields import encoded_schedule
-from hourhand.client._steps import Operation, Request, Session, Stream
+from hourhand.client._steps import Operation, Session, Stream
 
 
 def put(
@@ -21,14 +21,12 @@ def put(
     `Invalid`.
     """
     body = encoded_schedule({"exclude": exclude, "note": note})
-    request = Request(method="PUT", target=target("calendars", named("name", name)), body=body)
-    return (yield from ask_for(Calendar, session, request))
+    return ask_for(Calendar, session, "PUT", target("calendars", named("name", name)), body)
 
 
 def get(session: Session, name: str) -> Operation[Calendar]:
     """Return a calendar. Raises `NotFound`."""
-    request = Request(method="GET", target=target("calendars", named("name", name)))
-    return (yield from ask_for(Calendar, session, request))
+    return ask_for(Calendar, session, "GET", target("calendars", named("name", name)))
 
 
 def list_calendars(

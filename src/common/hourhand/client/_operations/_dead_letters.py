@@ -14,7 +14,7 @@ from hourhand.client._operations._asking import (
     target,
     whole_number,
 )
-from hourhand.client._steps import Operation, Request, Session
+from hourhand.client._steps import Operation, Session
 
 MAX_READ_A_PAGE = 1_000
 
@@ -34,7 +34,7 @@ def dead_letter_groups(
     while True:
         asked = {**query, "limit": min(scan - read, MAX_READ_A_PAGE), "cursor": cursor}
         path = target("dead-letters", "groups", query=asked)
-        page = yield from ask_for(DeadLetterGroups, session, Request(method="GET", target=path))
+        page = yield from ask_for(DeadLetterGroups, session, "GET", path)
         for group in page.groups:
             groups[group.id] = _together(groups.get(group.id), group)
         read += page.read

@@ -17,7 +17,7 @@ from hourhand.client._operations._asking import (
     target,
     whole_number,
 )
-from hourhand.client._steps import Operation, Request, Session, Stream
+from hourhand.client._steps import Operation, Session, Stream
 from hourhand.client._submissions import Submission, submission_of
 from hourhand.domain.graphs.definition import GraphDefinition
 from hourhand.domain.jobs.job import StatusChoice
@@ -46,13 +46,13 @@ def submit_graph(
     """
     fields = dict(_fields_of(definition))
     fields["id"] = id or fields.get("id") or session.new_job_id()
-    return (yield from ask_for(Graph, session, _post(target("graphs"), fields, "nodes")))
+    return ask_for(Graph, session, "POST", target("graphs"), encoded(fields, "nodes"))
 
 
 def get_graph(session: Session, graph_id: str) -> Operation[Graph]:
     """Return a graph with the state of each node. Raises `NotFound` also for any other job."""
     at = target("graphs", named("id", graph_id))
-    return (yield from ask_for(Graph, session, Request(method="GET", target=at)))
+    return ask_for(Graph, session, "GET", at)
 
 
 def rerun_graph(
@@ -69,7 +69,7 @@ def rerun_graph(
     if dry_run:
         fields["dry_run"] = True
     at = target("graphs", named("id", graph_id), "rerun")
-    return (yield from ask_for(GraphRerun, session, _post(at, fields, "from")))
+    return ask_for(GraphRerun, session, "POST", at, encoded(fields, "from"))
 
 
 def submit_batch(
@@ -101,14 +101,13 @@ def submit_batch(
     if tenant is not None:
         fields["tenant"] = tenant
     body = b",".join([encoded(fields, "id")[:-1], *parts]) + b"}"
-    request = Request(method="POST", target=target("batches"), body=body)
-    return (yield from ask_for(Batch, session, request))
+    return ask_for(Batch, session, "POST", target("batches"), body)
 
 
 def get_batch(session: Session, batch_id: str) -> Operation[Batch]:
     """Return a batch with its counts and callbacks. Raises `NotFound` also for any other job."""
     at = target("batches", named("id", batch_id))
-    return (yield from ask_for(Batch, session, Request(method="GET", target=at)))
+    return ask_for(Batch, session, "GET", at)
 
 
 def add_to_batch(
@@ -122,7 +121,7 @@ def add_to_batch(
     whole_number("first_index", first_index, MAX_MEMBERS, least=0)
     body = f'{{"first_index":{first_index},"jobs":'.encode() + _members(jobs) + b"}"
     at = target("batches", named("id", batch_id), "jobs")
-    return (yield from ask_for(Batch, session, Request(method="POST", target=at, body=body)))
+    return ask_for(Batch, session, "POST", at, body)
 
 
 def close_batch(session: Session, batch_id: str, total: int | None = None) -> Operation[Batch]:
@@ -134,8 +133,8 @@ def close_batch(session: Session, batch_id: str, total: int | None = None) -> Op
     if total is not None:
         whole_number("total", total, MAX_MEMBERS, least=0)
     at = target("batches", named("id", batch_id), "close")
-    request = _post(at, {} if total is None else {"total": total}, "total")
-    return (yield from ask_for(Batch, session, request))
+    fields = {} if total is None else {"total": total}
+    return ask_for(Batch, session, "POST", at, encoded(fields, "total"))
 
 
 def children(
@@ -166,10 +165,6 @@ def _fields_of(
         return definition
     made = definition if isinstance(definition, GraphDefinition) else definition.definition()
     return made.as_json()
-
-
-def _post(at: str, fields: Mapping[str, Any], field: str) -> Request:
-    return Request(method="POST", target=at, body=encoded(fields, field))
 
 
 def _members(jobs: Iterable[Member]) -> bytes:

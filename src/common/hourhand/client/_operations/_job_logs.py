@@ -12,7 +12,7 @@ from hourhand.client._errors import UnexpectedAnswer
 from hourhand.client._json import invalid, shortened
 from hourhand.client._operations._asking import MAX_LIMIT, ask_for, named, target, whole_number
 from hourhand.client._operations._jobs import get
-from hourhand.client._steps import Emit, Operation, Request, Session, Stream, pause
+from hourhand.client._steps import Emit, Operation, Session, Stream, pause
 
 OLDEST, NEWEST = "oldest", "newest"
 MAX_PAGE_LINES = 1_000
@@ -101,4 +101,4 @@ def _page(
 ) -> Operation[LogPage]:
     query = {"order": order, "limit": page_size, "cursor": cursor}
     path = target("jobs", named("id", job_id), "logs", query=query)
-    return (yield from ask_for(LogPage, session, Request(method="GET", target=path)))
+    return ask_for(LogPage, session, "GET", path)

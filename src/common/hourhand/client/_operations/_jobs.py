@@ -18,7 +18,7 @@ from hourhand.client._operations._asking import (
     pages,
     target,
 )
-from hourhand.client._steps import Operation, Request, Session, Stream, pause
+from hourhand.client._steps import Operation, Session, Stream, pause
 from hourhand.client._submissions import Submission, encoded_fields
 from hourhand.domain.jobs.job import NOT_STARTED, PriorityChoice
 from hourhand.handlers import SubmitOptions
@@ -54,9 +54,9 @@ def submit(
     """
     submission = Submission(handler=handler, payload=payload, **options)
     submission = submission.named(session.new_job_id)
-    request = Request(method="POST", target=target("jobs"), body=submission.body())
+    body = submission.body()
     try:
-        return (yield from ask_for(Job, session, request))
+        return (yield from ask_for(Job, session, "POST", target("jobs"), body))
     except ClientError as error:
         error.submission = submission
         raise
@@ -80,12 +80,12 @@ def get(
         job_id = yield from _id_of_key(session, key, tenant)
     elif tenant is not None:
         raise invalid("tenant", "needs a key")
-    return (yield from ask_for(Job, session, _of_job("GET", job_id)))
+    return (yield from ask_for(Job, session, "GET", _at(job_id)))
 
 
 def _id_of_key(session: Session, key: str, tenant: str | None) -> Operation[str]:
     query = filters_of({"idempotency_key": key, "tenant": tenant})
-    value = yield from ask(session, Request(method="GET", target=target("jobs", query=query)))
+    value = yield from ask(session, "GET", target("jobs", query=query))
     for job in members(value, "jobs"):
         return read(JobSummary, job, "jobs[]").id
     of_tenant = "" if tenant is None else f" of tenant {shortened(tenant)}"
@@ -97,7 +97,7 @@ def events(session: Session, job_id: str) -> Operation[Events]:
 
     ``dropped`` counts the events that were removed from its middle. Raises `NotFound`.
     """
-    return (yield from ask_for(Events, session, _of_job("GET", job_id, "events")))
+    return ask_for(Events, session, "GET", _at(job_id, "events"))
 
 
 def cancel(session: Session, job_id: str) -> Operation[Job]:
@@ -105,7 +105,7 @@ def cancel(session: Session, job_id: str) -> Operation[Job]:
 
     Cancelling again is no error. Raises `Conflict` for a job that ended otherwise, `NotFound`.
     """
-    return (yield from ask_for(Job, session, _of_job("POST", job_id, "cancel")))
+    return ask_for(Job, session, "POST", _at(job_id, "cancel"))
 
 
 def redrive(session: Session, job_id: str) -> Operation[Job]:
@@ -113,7 +113,7 @@ def redrive(session: Session, job_id: str) -> Operation[Job]:
 
     Raises `Conflict` for a job in any other state, `NotFound`.
     """
-    return (yield from ask_for(Job, session, _of_job("POST", job_id, "redrive")))
+    return ask_for(Job, session, "POST", _at(job_id, "redrive"))
 
 
 def discard(session: Session, job_id: str, *, note: str | None = None) -> Operation[Job]:
@@ -122,15 +122,12 @@ def discard(session: Session, job_id: str, *, note: str | None = None) -> Operat
     Discarding again changes nothing. Raises `Conflict` for a job in any other state, `NotFound`.
     """
     body = None if note is None else encoded({"note": note}, "note")
-    request = Request(
-        method="POST", target=target("jobs", named("id", job_id), "discard"), body=body
-    )
-    return (yield from ask_for(Job, session, request))
+    return ask_for(Job, session, "POST", _at(job_id, "discard"), body)
 
 
 def run_now(session: Session, job_id: str) -> Operation[Job]:
     """Make a waiting job due now. Raises `Conflict` where it is not waiting, `NotFound`."""
-    return (yield from ask_for(Job, session, _of_job("POST", job_id, "run-now")))
+    return ask_for(Job, session, "POST", _at(job_id, "run-now"))
 
 
 def reschedule(
@@ -153,8 +150,7 @@ def reschedule(
     nulls = [name for name, value in nullable.items() if value is None]
     changes |= {name: value for name, value in nullable.items() if value is not KEEP}
     body = encoded_fields(changes, nulls=nulls)
-    request = Request(method="PATCH", target=target("jobs", named("id", job_id)), body=body)
-    return (yield from ask_for(Job, session, request))
+    return ask_for(Job, session, "PATCH", _at(job_id), body)
 
 
 def list_jobs(
@@ -220,5 +216,5 @@ def _seconds_until_due(session: Session, job: Job) -> float:
     return (job.due_at - session.time.now()).total_seconds()
 
 
-def _of_job(method: str, job_id: str | None, *rest: str) -> Request:
-    return Request(method=method, target=target("jobs", named("id", job_id), *rest))
+def _at(job_id: str | None, *rest: str) -> str:
+    return target("jobs", named("id", job_id), *rest)

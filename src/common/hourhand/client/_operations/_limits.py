@@ -9,7 +9,7 @@ from hourhand.answers.limits import ChangedLimit, Limit, LimitSummary
 from hourhand.client._json import encoded
 from hourhand.client._operations._asking import ask_for, named, pages, target
 from hourhand.client._operations._bulk import BulkProgress, BulkReport, change_in_calls
-from hourhand.client._steps import Operation, Request, Session, Stream
+from hourhand.client._steps import Operation, Session, Stream
 
 _LEAVE: Any = object()
 
@@ -28,7 +28,7 @@ def get(session: Session, name: str, *, key: str | None = None) -> Operation[Lim
     `NotFound`, and `Invalid` for a key of a limit that has a single one.
     """
     at = target("limits", named("name", name), query={"key": key})
-    return (yield from ask_for(Limit, session, Request(method="GET", target=at)))
+    return ask_for(Limit, session, "GET", at)
 
 
 def put(
@@ -48,14 +48,12 @@ def put(
     if overrides is not None:
         fields["overrides"] = dict(overrides)
     at = target("limits", named("name", name))
-    request = Request(method="PUT", target=at, body=encoded(fields, "overrides"))
-    return (yield from ask_for(ChangedLimit, session, request))
+    return ask_for(ChangedLimit, session, "PUT", at, encoded(fields, "overrides"))
 
 
 def delete(session: Session, name: str) -> Operation[ChangedLimit]:
     """Remove all numbers that were set for a limit. Raises `NotFound`."""
-    request = Request(method="DELETE", target=target("limits", named("name", name)))
-    return (yield from ask_for(ChangedLimit, session, request))
+    return ask_for(ChangedLimit, session, "DELETE", target("limits", named("name", name)))
 
 
 def retime(
@@ -73,7 +71,7 @@ def retime(
     """
     at = target("limits", named("name", name), "retime")
     body = {} if key is None else {"key": key}
-    return (yield from change_in_calls(session, at, body, on_progress))
+    return change_in_calls(session, at, body, on_progress)
 
 
 def free(session: Session, name: str, job_id: str) -> Operation[Limit]:
@@ -82,5 +80,4 @@ def free(session: Session, name: str, job_id: str) -> Operation[Limit]:
     Again: nothing changes. Raises `NotFound`, and `Conflict` for a job that is not DEAD.
     """
     at = target("limits", named("name", name), "free")
-    request = Request(method="POST", target=at, body=encoded({"job_id": job_id}, "job_id"))
-    return (yield from ask_for(Limit, session, request))
+    return ask_for(Limit, session, "POST", at, encoded({"job_id": job_id}, "job_id"))

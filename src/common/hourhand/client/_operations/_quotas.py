@@ -8,7 +8,7 @@ from hourhand.answers.quotas import Quota, Quotas
 from hourhand.client._json import encoded
 from hourhand.client._operations._asking import ask_for, named, target, whole_number
 from hourhand.client._operations._deleting import delete as delete_at
-from hourhand.client._steps import Operation, Request, Session
+from hourhand.client._steps import Operation, Session
 from hourhand.domain.jobs.quotas import MAX_QUOTA
 
 Kind = Literal["tenant", "caller"]
@@ -16,7 +16,7 @@ Kind = Literal["tenant", "caller"]
 
 def list_quotas(session: Session) -> Operation[tuple[Quota, ...]]:
     """Return all quotas, by kind and name."""
-    found = yield from ask_for(Quotas, session, Request(method="GET", target=target("quotas")))
+    found = yield from ask_for(Quotas, session, "GET", target("quotas"))
     return found.quotas
 
 
@@ -40,8 +40,7 @@ def put(
         if number is not None:
             whole_number(field, number, MAX_QUOTA, least=0)
     at = target("quotas", kind, named("name", name))
-    request = Request(method="PUT", target=at, body=encoded(fields, "quota"))
-    return (yield from ask_for(Quota, session, request))
+    return ask_for(Quota, session, "PUT", at, encoded(fields, "quota"))
 
 
 def delete(session: Session, kind: Kind, name: str) -> Operation[None]:

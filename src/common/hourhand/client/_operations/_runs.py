@@ -8,10 +8,10 @@ from typing import Any
 from hourhand.answers.jobs import Job
 from hourhand.answers.runs import Accepted, JournalPage, JournalRecord, RedrivePlan, Step
 from hourhand.client._errors import UnexpectedAnswer
-from hourhand.client._json import encoded
+from hourhand.client._json import A, encoded
 from hourhand.client._operations._asking import ask_for, named, pages, target
 from hourhand.client._operations._job_logs import OLDEST
-from hourhand.client._steps import Operation, Request, Session, Stream
+from hourhand.client._steps import Operation, Session, Stream
 
 JOURNAL_PAGE = 200
 MAX_JOURNAL_PAGES = 1_000
@@ -49,8 +49,7 @@ def signal(
     """
     fields = {"payload": payload} if id is None else {"payload": payload, "id": id}
     at = target("jobs", named("id", job_id), "signals", named("name", name))
-    request = Request(method="POST", target=at, body=encoded(fields, "payload"))
-    return (yield from ask_for(Accepted, session, request))
+    return ask_for(Accepted, session, "POST", at, encoded(fields, "payload"))
 
 
 def journal(session: Session, job_id: str) -> Operation[dict[str, Any]]:
@@ -63,7 +62,7 @@ def journal(session: Session, job_id: str) -> Operation[dict[str, Any]]:
     for _ in range(MAX_JOURNAL_PAGES):
         query = {"limit": JOURNAL_PAGE, "cursor": cursor}
         at = target("jobs", named("id", job_id), "journal", query=query)
-        page = yield from ask_for(JournalPage, session, Request(method="GET", target=at))
+        page = yield from ask_for(JournalPage, session, "GET", at)
         records += page.records
         if page.next_cursor is None:
             return {**page.raw, "records": [dict(one.raw) for one in records]}
@@ -90,7 +89,7 @@ def redrive(
     fields: dict[str, Any] = {} if paths is None else {"from": list(paths)}
     fields |= {"fresh": True} if fresh else {}
     fields |= {"new_keys": True} if new_keys else {}
-    return (yield from ask_for(Job, session, _redrive(job_id, fields)))
+    return _redrive(Job, session, job_id, fields)
 
 
 def plan_redrive(
@@ -101,7 +100,7 @@ def plan_redrive(
     Raises as `redrive`.
     """
     fields = {"from": list(paths), "dry_run": True, **({"new_keys": True} if new_keys else {})}
-    return (yield from ask_for(RedrivePlan, session, _redrive(job_id, fields)))
+    return _redrive(RedrivePlan, session, job_id, fields)
 
 
 def succeed(session: Session, token: str, result: Any = None) -> Operation[Accepted]:
@@ -109,7 +108,7 @@ def succeed(session: Session, token: str, result: Any = None) -> Operation[Accep
 
     Raises `NotFound`, `Invalid`, and `Conflict` (``already_completed``, ``run_ended``).
     """
-    return (yield from _complete(session, token, "succeed", {"result": result}))
+    return _complete(session, token, "succeed", {"result": result})
 
 
 def fail(
@@ -121,23 +120,22 @@ def fail(
 ) -> Operation[Accepted]:
     """Complete a callback as failed. Raises as `succeed`."""
     fields = {"error": {"type": type, "message": message}}
-    return (yield from _complete(session, token, "fail", fields))
+    return _complete(session, token, "fail", fields)
 
 
 def heartbeat(session: Session, token: str) -> Operation[Accepted]:
     """Note that the work behind a callback goes on. Raises as `succeed`."""
     at = target("callbacks", named("token", token), "heartbeat")
-    return (yield from ask_for(Accepted, session, Request(method="POST", target=at)))
+    return ask_for(Accepted, session, "POST", at)
 
 
 def _complete(
     session: Session, token: str, how: str, fields: dict[str, Any]
 ) -> Operation[Accepted]:
     at = target("callbacks", named("token", token), how)
-    request = Request(method="POST", target=at, body=encoded(fields, "result"))
-    return (yield from ask_for(Accepted, session, request))
+    return ask_for(Accepted, session, "POST", at, encoded(fields, "result"))
 
 
-def _redrive(job_id: str, fields: dict[str, Any]) -> Request:
+def _redrive(kind: type[A], session: Session, job_id: str, fields: dict[str, Any]) -> Operation[A]:
     at = target("jobs", named("id", job_id), "redrive")
-    return Request(method="POST", target=at, body=encoded(fields, "from"))
+    return ask_for(kind, session, "POST", at, encoded(fields, "from"))

@@ -16,7 +16,7 @@ from hourhand.answers.schedules import (
     Preview,
     Schedule,
 )
-from hourhand.client._json import encoded, read, time_text
+from hourhand.client._json import A, encoded, read, time_text
 from hourhand.client._operations._asking import (
     ask,
     ask_for,
@@ -28,7 +28,7 @@ from hourhand.client._operations._asking import (
 )
 from hourhand.client._operations._deleting import delete as delete_at
 from hourhand.client._operations._schedule_fields import ScheduleFields, encoded_schedule, merged
-from hourhand.client._steps import Operation, Request, Session, Stream
+from hourhand.client._steps import Operation, Session, Stream
 from hourhand.domain.groups.overlap import OverlapChoice
 from hourhand.domain.jobs.job import PriorityChoice
 from hourhand.domain.schedules.schedule import OrderChoice, ReprocessChoice
@@ -62,14 +62,12 @@ def put(
     body = encoded_schedule(merged(schedule, fields))
     query = {"dry_run": "true"} if dry_run else None
     at = target("schedules", named("id", schedule_id), query=query)
-    request = Request(method="PUT", target=at, body=body)
-    return (yield from ask_for(Schedule, session, request))
+    return ask_for(Schedule, session, "PUT", at, body)
 
 
 def get(session: Session, schedule_id: str) -> Operation[Schedule]:
     """Return a schedule. Raises `NotFound`."""
-    request = Request(method="GET", target=_at(schedule_id))
-    return (yield from ask_for(Schedule, session, request))
+    return ask_for(Schedule, session, "GET", _at(schedule_id))
 
 
 def list_schedules(
@@ -99,14 +97,12 @@ def delete(session: Session, schedule_id: str) -> Operation[None]:
 
 def pause(session: Session, schedule_id: str, *, note: str | None = None) -> Operation[Schedule]:
     """Pause a schedule: it creates no more jobs until it is resumed. Raises `NotFound`."""
-    request = _noted(schedule_id, "pause", note)
-    return (yield from ask_for(Schedule, session, request))
+    return _noted(Schedule, session, note, schedule_id, "pause")
 
 
 def resume(session: Session, schedule_id: str, *, note: str | None = None) -> Operation[Schedule]:
     """Resume a paused schedule. Raises `NotFound`."""
-    request = _noted(schedule_id, "resume", note)
-    return (yield from ask_for(Schedule, session, request))
+    return _noted(Schedule, session, note, schedule_id, "resume")
 
 
 class TriggerOptions(TypedDict, total=False):
@@ -130,8 +126,7 @@ def trigger(
     """
     at, is_repeatable = _at(schedule_id, "trigger"), options.get("idempotency_key") is not None
     body = encoded_schedule(options)
-    request = Request(method="POST", target=at, body=body, is_repeatable=is_repeatable)
-    return (yield from ask_for(Job, session, request))
+    return ask_for(Job, session, "POST", at, body, is_repeatable=is_repeatable)
 
 
 class BackfillOptions(TypedDict, total=False):
@@ -162,10 +157,9 @@ def backfill(
     # They are checked by the names that they have here: `from` cannot name an argument.
     span = {"from": time_text("start", start), "to": time_text("end", end)}
     body = encoded_schedule({**span, "dry_run": dry_run or None, **options})
-    request = Request(
-        method="POST", target=_at(schedule_id, "backfill"), body=body, is_repeatable=dry_run
+    return ask_for(
+        BackfillReport, session, "POST", _at(schedule_id, "backfill"), body, is_repeatable=dry_run
     )
-    return (yield from ask_for(BackfillReport, session, request))
 
 
 def backfills(
@@ -204,7 +198,7 @@ def _change_backfill(
     session: Session, schedule_id: str, n: int, verb: str, note: str | None
 ) -> Operation[Backfill]:
     whole_number("n", n, MAX_BACKFILL)
-    return ask_for(Backfill, session, _noted(schedule_id, "backfills", note, str(n), verb))
+    return _noted(Backfill, session, note, schedule_id, "backfills", str(n), verb)
 
 
 def occurrences(
@@ -218,7 +212,7 @@ def occurrences(
 def upcoming(session: Session, schedule_id: str) -> Operation[tuple[datetime, ...]]:
     """Return the next ten scheduled times of a schedule. Raises `NotFound`."""
     at = target("schedules", named("id", schedule_id), "occurrences", query={"limit": 1})
-    value = yield from ask(session, Request(method="GET", target=at))
+    value = yield from ask(session, "GET", at)
     return tuple([read(Fire, one).at for one in members(value, "upcoming")])
 
 
@@ -239,8 +233,7 @@ def preview(
     """
     wanted = encoded_schedule({"count": count, "after": after, "month": month})
     body = wanted[:-1] + b',"schedule":' + encoded_schedule(merged(schedule, fields)) + b"}"
-    request = Request(method="POST", target=target("schedules", "preview"), body=body)
-    return (yield from ask_for(Preview, session, request))
+    return ask_for(Preview, session, "POST", target("schedules", "preview"), body)
 
 
 def grid(session: Session, schedule_id: str, *, runs: int = 25) -> Operation[ScheduleGrid]:
@@ -250,16 +243,15 @@ def grid(session: Session, schedule_id: str, *, runs: int = 25) -> Operation[Sch
     """
     whole_number("runs", runs, MAX_GRID_RUNS)
     at = target("schedules", named("id", schedule_id), "grid", query={"runs": runs})
-    return (yield from ask_for(ScheduleGrid, session, Request(method="GET", target=at)))
+    return ask_for(ScheduleGrid, session, "GET", at)
 
 
 def _at(schedule_id: str, *rest: str) -> str:
     return target("schedules", named("id", schedule_id), *rest)
 
 
-def _noted(schedule_id: str, verb: str, note: str | None, *rest: str) -> Request:
-    return Request(
-        method="POST",
-        target=_at(schedule_id, verb, *rest),
-        body=encoded({} if note is None else {"note": note}, "note"),
-    )
+def _noted(
+    kind: type[A], session: Session, note: str | None, schedule_id: str, *rest: str
+) -> Operation[A]:
+    body = encoded({} if note is None else {"note": note}, "note")
+    return ask_for(kind, session, "POST", _at(schedule_id, *rest), body)

@@ -8,12 +8,12 @@ from typing import Any
 from hourhand.answers.system import Handler, Health, Resweep, Stats
 from hourhand.client._json import encoded, read, time_text
 from hourhand.client._operations._asking import ask, ask_for, members, named, target
-from hourhand.client._steps import Operation, Request, Session
+from hourhand.client._steps import Operation, Session
 
 
 def stats(session: Session) -> Operation[Stats]:
     """Return the counts of the queues, the lateness of jobs and the scheduler's state."""
-    return (yield from ask_for(Stats, session, Request(method="GET", target=target("stats"))))
+    return ask_for(Stats, session, "GET", target("stats"))
 
 
 def resweep(session: Session, since: datetime) -> Operation[Resweep]:
@@ -22,25 +22,23 @@ def resweep(session: Session, since: datetime) -> Operation[Resweep]:
     The next tick starts it. A second request while it waits or runs changes nothing.
     """
     body = encoded({"since": time_text("since", since)}, "since")
-    request = Request(method="POST", target=target("resweep"), body=body)
-    return (yield from ask_for(Resweep, session, request))
+    return ask_for(Resweep, session, "POST", target("resweep"), body)
 
 
 def resweep_progress(session: Session) -> Operation[Resweep]:
     """Return the progress of the last resweep."""
-    return (yield from ask_for(Resweep, session, Request(method="GET", target=target("resweep"))))
+    return ask_for(Resweep, session, "GET", target("resweep"))
 
 
 def handlers(session: Session) -> Operation[tuple[Handler, ...]]:
     """Return every registered handler, by name."""
-    value = yield from ask(session, Request(method="GET", target=target("handlers")))
+    value = yield from ask(session, "GET", target("handlers"))
     return tuple([read(Handler, one) for one in members(value, "handlers")])
 
 
 def handler(session: Session, name: str) -> Operation[Handler]:
     """Return a handler with the JSON Schema of its payload; raise `NotFound`."""
-    request = Request(method="GET", target=target("handlers", named("name", name)))
-    return (yield from ask_for(Handler, session, request))
+    return ask_for(Handler, session, "GET", target("handlers", named("name", name)))
 
 
 def pause_handler(
@@ -55,7 +53,7 @@ def pause_handler(
     fields: dict[str, Any] = {} if note is None else {"note": note}
     if until is not None:
         fields["until"] = time_text("until", until)
-    return (yield from _change_handler(session, name, "pause", fields))
+    return _change_handler(session, name, "pause", fields)
 
 
 def resume_handler(session: Session, name: str, *, note: str | None = None) -> Operation[Handler]:
@@ -65,17 +63,16 @@ def resume_handler(session: Session, name: str, *, note: str | None = None) -> O
     nothing if the handler is not paused. Raises `NotFound` and `Invalid`.
     """
     fields = {} if note is None else {"note": note}
-    return (yield from _change_handler(session, name, "resume", fields))
+    return _change_handler(session, name, "resume", fields)
 
 
 def _change_handler(
     session: Session, name: str, verb: str, fields: dict[str, Any]
 ) -> Operation[Handler]:
     at = target("handlers", named("name", name), verb)
-    request = Request(method="POST", target=at, body=encoded(fields, "note"))
-    return (yield from ask_for(Handler, session, request))
+    return ask_for(Handler, session, "POST", at, encoded(fields, "note"))
 
 
 def health(session: Session) -> Operation[Health]:
     """Check that the API answers. This request calls no AWS service."""
-    return (yield from ask_for(Health, session, Request(method="GET", target=target("health"))))
+    return ask_for(Health, session, "GET", target("health"))
