@@ -12,7 +12,7 @@ from hourhand.cli.output.times import NOTHING, Times
 from hourhand.cli.session import Session
 from hourhand.cli.stats import _facts, _shown
 from hourhand.client import Stats
-from hourhand.client._json import read
+from hourhand.client._values import read
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START, MemoryClock
 

@@ -6,7 +6,7 @@ import pytest
 
 from hourhand.client._authorisation import NoAuth
 from hourhand.client._endpoint import find_endpoint
-from hourhand.client._errors import NotConfigured
+from hourhand.client._values import NotConfigured
 from hourhand.console.proxy import RunningConsole, serve_console, serve_upstream
 from hourhand.console.upstream import Upstream
 from hourhand.domain.errors import InvalidInput

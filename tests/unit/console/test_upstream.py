@@ -15,7 +15,7 @@ from botocore.credentials import Credentials
 from hourhand.api.app import ROUTES
 from hourhand.client._authorisation import Authorise, Bearer, NoAuth, Signature
 from hourhand.client._endpoint import find_endpoint
-from hourhand.client._errors import NotConfigured
+from hourhand.client._values import NotConfigured
 from hourhand.console.proxy import RunningConsole
 from hourhand.console.upstream import METHODS, PLACES, Upstream
 from hourhand.loopback import MAX_BODY_BYTES

@@ -16,7 +16,6 @@ from hourhand.client._awaiting import (
     submitting_async,
 )
 from hourhand.client._endpoint import Auth
-from hourhand.client._errors import raising_at_caller
 from hourhand.client._making import make
 from hourhand.client._operations import (
     _audit,
@@ -33,6 +32,7 @@ from hourhand.client._operations import (
     _schedules,
     _system,
 )
+from hourhand.client._signatures import raising_at_caller
 from hourhand.client._steps import Session
 from hourhand.ports.clock import Clock
 

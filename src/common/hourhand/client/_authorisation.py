@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from hourhand.client._errors import NotConfigured
+from hourhand.client._values import NotConfigured
 
 if TYPE_CHECKING:
     from boto3.session import Session as AwsSession

@@ -9,11 +9,10 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, asse
 
 import httpx
 
-from hourhand.client._errors import raising_at_awaiter
 from hourhand.client._http import Body
 from hourhand.client._making import Made
 from hourhand.client._operations._many import Submissions
-from hourhand.client._signatures import with_signature
+from hourhand.client._signatures import raising_at_awaiter, with_signature
 from hourhand.client._steps import (
     Answer,
     Emit,
@@ -29,7 +28,7 @@ from hourhand.client._steps import (
     StopPauses,
     Stream,
 )
-from hourhand.client._submissions import Submitted
+from hourhand.client._values import Submitted
 
 P = ParamSpec("P")
 T = TypeVar("T")

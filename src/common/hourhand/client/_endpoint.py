@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from hourhand.client._authorisation import Authorise, Bearer, NoAuth, Signature, Token
-from hourhand.client._errors import NotConfigured
+from hourhand.client._values import NotConfigured
 
 LOCAL_ENDPOINT = "http://127.0.0.1:8787"
 """Where ``hourhand dev`` serves."""

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 
-from hourhand.client._errors import ClientError, Conflict, NotFound, Unreachable
 from hourhand.client._problems import failure_of
 from hourhand.client._steps import Answer, Lost, Operation, Request, Session, pause, send
+from hourhand.client._values import ClientError, Conflict, NotFound, Unreachable
 
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 8.0

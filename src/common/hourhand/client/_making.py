@@ -14,9 +14,9 @@ import httpx
 
 from hourhand.client._authorisation import Authorise, NoAuth, Token
 from hourhand.client._endpoint import LOCAL_ENDPOINT, find_authorisation, find_endpoint
-from hourhand.client._errors import NotConfigured
 from hourhand.client._http import Wire
 from hourhand.client._steps import Session
+from hourhand.client._values import NotConfigured
 from hourhand.ports.clock import Clock
 
 MAX_ATTEMPTS = 100

@@ -12,7 +12,8 @@ from http import HTTPStatus
 from typing import Any
 
 from hourhand.answers.batches import FieldProblem
-from hourhand.client._errors import (
+from hourhand.client._steps import Answer
+from hourhand.client._values import (
     ClientError,
     Conflict,
     Invalid,
@@ -23,7 +24,6 @@ from hourhand.client._errors import (
     Unauthorised,
     UnexpectedAnswer,
 )
-from hourhand.client._steps import Answer
 
 TYPE_PREFIX = "urn:hourhand:"
 NOT_DONE = frozenset({"unavailable", "written_by_newer"})

@@ -1,13 +1,22 @@
-"""Gives methods that are created from operations the signature of a written method."""
+"""Gives methods that are created from operations the signature and traceback of written ones."""
 
 from __future__ import annotations
 
+import functools
 import inspect
+import os
 import re
-from collections.abc import Callable
-from typing import Any, TypeVar, get_args, get_type_hints
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
+
+from hourhand.client._values import ClientError
 
 F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+T = TypeVar("T")
+
+DEBUG_VARIABLE = "HOURHAND_DEBUG"
+"""If it is set, the traceback of an error has the client's own frames."""
 
 _SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
 
@@ -45,3 +54,39 @@ def _written_out(
         )
         for name, hint in fields.__annotations__.items()
     ]
+
+
+def raising_at_caller(method: Callable[P, T]) -> Callable[P, T]:
+    """Let the traceback of an error end at the line that called ``method``.
+
+    The frames below it, and the errors that led to this one, are the client's own: the sentence
+    of the error has what a caller can use.
+    """
+
+    @functools.wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return method(*args, **kwargs)
+        except ClientError as error:
+            if os.environ.get(DEBUG_VARIABLE):
+                raise
+            raise error.with_traceback(None) from None
+
+    return call
+
+
+def raising_at_awaiter(
+    method: Callable[P, Coroutine[Any, Any, T]],
+) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Do the same for a method that is awaited."""
+
+    @functools.wraps(method)
+    async def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await method(*args, **kwargs)
+        except ClientError as error:
+            if os.environ.get(DEBUG_VARIABLE):
+                raise
+            raise error.with_traceback(None) from None
+
+    return call

@@ -20,7 +20,7 @@ from hourhand.api.http_response import JSON
 from hourhand.api.problems import PROBLEM_JSON
 from hourhand.client._authorisation import Authorise
 from hourhand.client._endpoint import Endpoint
-from hourhand.client._errors import NotConfigured
+from hourhand.client._values import NotConfigured
 from hourhand.console.headers import as_data
 from hourhand.loopback import Reply, Request, problem_reply
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from hourhand.cli.jobs.following import _now
 from hourhand.cli.output.times import Times
 from hourhand.client import Job
-from hourhand.client._json import read
+from hourhand.client._values import read
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 

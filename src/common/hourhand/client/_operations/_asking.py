@@ -8,10 +8,18 @@ from datetime import datetime
 from typing import Any, TypedDict
 from urllib.parse import quote, urlencode
 
-from hourhand.client._errors import UnexpectedAnswer
 from hourhand.client._exchange import exchange
-from hourhand.client._json import A, decoded, invalid, read, shortened, time_text
 from hourhand.client._steps import Emit, Operation, Request, Session, Stream
+from hourhand.client._values import (
+    A,
+    NotFound,
+    UnexpectedAnswer,
+    decoded,
+    invalid,
+    read,
+    shortened,
+    time_text,
+)
 from hourhand.domain.jobs.job import StatusChoice
 
 MAX_PAGE_SIZE = 200
@@ -107,6 +115,16 @@ def ask_for(
     value = yield from ask(session, method, at, body, is_repeatable=is_repeatable)
     with noting_doubt(method):
         return read(kind, value)
+
+
+def delete_at(session: Session, at: str) -> Operation[None]:
+    """Delete what is at the target ``at``; raise `NotFound` where it never was."""
+    try:
+        yield from exchange(session, Request(method="DELETE", target=at))
+    except NotFound as error:
+        # Most likely an earlier try deleted it, as requested.
+        if not error.may_have_happened:
+            raise
 
 
 @contextmanager

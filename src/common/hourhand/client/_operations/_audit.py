@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any, TypedDict, Unpack
 
 from hourhand.answers.audit import AuditEvent, AuditPage
-from hourhand.client._json import read, time_text
 from hourhand.client._operations._asking import pages, require_encodable
 from hourhand.client._steps import Session, Stream
+from hourhand.client._values import read, time_text
 
 
 class AuditFilters(TypedDict, total=False):

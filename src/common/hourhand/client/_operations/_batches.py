@@ -12,13 +12,19 @@ from typing import Any
 
 from hourhand.answers.batches import FieldProblem
 from hourhand.answers.jobs import Job
-from hourhand.client._errors import ClientError, TooLarge, UnexpectedAnswer
 from hourhand.client._exchange import pause_before_retry, try_once
-from hourhand.client._json import decoded, read
 from hourhand.client._operations._asking import members, target
 from hourhand.client._problems import problem_failure
 from hourhand.client._steps import Answer, Operation, Request, Session
-from hourhand.client._submissions import Submission, Submitted
+from hourhand.client._values import (
+    ClientError,
+    Submission,
+    Submitted,
+    TooLarge,
+    UnexpectedAnswer,
+    decoded,
+    read,
+)
 
 MAX_BATCH_JOBS = 500
 MAX_BATCH_BYTES = 2_500_000

@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from hourhand.answers.batches import BulkResult
-from hourhand.client._errors import ClientError, UnexpectedAnswer
 from hourhand.client._exchange import exchange
-from hourhand.client._json import decoded, encoded, read
 from hourhand.client._operations._asking import (
     MAX_LIMIT,
     JobFilters,
@@ -19,6 +17,7 @@ from hourhand.client._operations._asking import (
 )
 from hourhand.client._problems import problem_failure
 from hourhand.client._steps import Operation, Request, Session
+from hourhand.client._values import ClientError, UnexpectedAnswer, decoded, encoded, read
 
 MAX_COUNTED = 1_000
 """Where a dry run stops counting."""

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from hourhand.answers.schedules import Calendar
-from hourhand.client._operations._asking import ask_for, named, pages, target
-from hourhand.client._operations._deleting import delete as delete_at
+from hourhand.client._operations._asking import ask_for, delete_at, named, pages, target
 from hourhand.client._operations._schedule_fields import encoded_schedule
 from hourhand.client._steps import Operation, Session, Stream
 

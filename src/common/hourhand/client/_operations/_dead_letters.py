@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Unpack
 
 from hourhand.answers.jobs import DeadLetterGroup, DeadLetterGroups
-from hourhand.client._errors import UnexpectedAnswer
 from hourhand.client._operations._asking import (
     MAX_LIMIT,
     JobFilters,
@@ -15,6 +14,7 @@ from hourhand.client._operations._asking import (
     whole_number,
 )
 from hourhand.client._steps import Operation, Session
+from hourhand.client._values import UnexpectedAnswer
 
 MAX_READ_A_PAGE = 1_000
 

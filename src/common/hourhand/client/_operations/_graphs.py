@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from hourhand.answers.children import Batch, Child
 from hourhand.answers.graphs import Graph, GraphRerun
-from hourhand.client._errors import Invalid
-from hourhand.client._json import encoded, invalid, shortened
 from hourhand.client._operations._asking import (
     ask_for,
     filters_of,
@@ -18,12 +16,12 @@ from hourhand.client._operations._asking import (
     whole_number,
 )
 from hourhand.client._steps import Operation, Session, Stream
-from hourhand.client._submissions import Submission, submission_of
+from hourhand.client._values import Invalid, Submission, encoded, invalid, shortened, submission_of
 from hourhand.domain.graphs.definition import GraphDefinition
 from hourhand.domain.jobs.job import StatusChoice
 
 if TYPE_CHECKING:
-    from hourhand import Graph as GraphInCode
+    from hourhand.handlers._graph import Graph as GraphInCode
 
 MAX_MEMBERS = 100_000
 """Jobs of a batch, as the API allows."""

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hourhand.answers.jobs import LogLine, LogPage
-from hourhand.client._errors import UnexpectedAnswer
-from hourhand.client._json import invalid, shortened
 from hourhand.client._operations._asking import MAX_LIMIT, ask_for, named, target, whole_number
 from hourhand.client._operations._jobs import get
 from hourhand.client._steps import Emit, Operation, Session, Stream, pause
+from hourhand.client._values import UnexpectedAnswer, invalid, shortened
 
 OLDEST, NEWEST = "oldest", "newest"
 MAX_PAGE_LINES = 1_000

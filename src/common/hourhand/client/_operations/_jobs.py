@@ -6,8 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Unpack
 
 from hourhand.answers.jobs import Events, Job, JobSummary
-from hourhand.client._errors import ClientError, NotFound, WaitTimedOut
-from hourhand.client._json import bare_seconds, encoded, invalid, read, shortened
 from hourhand.client._operations._asking import (
     JobFilters,
     ask,
@@ -19,7 +17,18 @@ from hourhand.client._operations._asking import (
     target,
 )
 from hourhand.client._steps import Operation, Session, Stream, pause
-from hourhand.client._submissions import Submission, encoded_fields
+from hourhand.client._values import (
+    ClientError,
+    NotFound,
+    Submission,
+    WaitTimedOut,
+    bare_seconds,
+    encoded,
+    encoded_fields,
+    invalid,
+    read,
+    shortened,
+)
 from hourhand.domain.jobs.job import NOT_STARTED, PriorityChoice
 from hourhand.handlers import SubmitOptions
 

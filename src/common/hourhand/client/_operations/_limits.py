@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from hourhand.answers.limits import ChangedLimit, Limit, LimitSummary
-from hourhand.client._json import encoded
 from hourhand.client._operations._asking import ask_for, named, pages, target
 from hourhand.client._operations._bulk import BulkProgress, BulkReport, change_in_calls
 from hourhand.client._steps import Operation, Session, Stream
+from hourhand.client._values import encoded
 
 _LEAVE: Any = object()
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass, field
 from typing import Any
 
-from hourhand.client._errors import Invalid, NotSent
-from hourhand.client._json import invalid
 from hourhand.client._operations._asking import whole_number
 from hourhand.client._operations._batches import (
     BETWEEN,
@@ -29,7 +27,14 @@ from hourhand.client._steps import (
     StopPauses,
     Stream,
 )
-from hourhand.client._submissions import SubmitProgress, Submitted, submission_of
+from hourhand.client._values import (
+    Invalid,
+    NotSent,
+    SubmitProgress,
+    Submitted,
+    invalid,
+    submission_of,
+)
 
 MAX_PARALLEL = 64
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from hourhand.answers.quotas import Quota, Quotas
-from hourhand.client._json import encoded
-from hourhand.client._operations._asking import ask_for, named, target, whole_number
-from hourhand.client._operations._deleting import delete as delete_at
+from hourhand.client._operations._asking import ask_for, delete_at, named, target, whole_number
 from hourhand.client._steps import Operation, Session
+from hourhand.client._values import encoded
 from hourhand.domain.jobs.quotas import MAX_QUOTA
 
 Kind = Literal["tenant", "caller"]

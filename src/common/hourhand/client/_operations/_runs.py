@@ -7,11 +7,10 @@ from typing import Any
 
 from hourhand.answers.jobs import Job
 from hourhand.answers.runs import Accepted, JournalPage, JournalRecord, RedrivePlan, Step
-from hourhand.client._errors import UnexpectedAnswer
-from hourhand.client._json import A, encoded
 from hourhand.client._operations._asking import ask_for, named, pages, target
 from hourhand.client._operations._job_logs import OLDEST
 from hourhand.client._steps import Operation, Session, Stream
+from hourhand.client._values import A, UnexpectedAnswer, encoded
 
 JOURNAL_PAGE = 200
 MAX_JOURNAL_PAGES = 1_000

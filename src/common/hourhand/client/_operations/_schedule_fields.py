@@ -7,7 +7,7 @@ from dataclasses import fields
 from datetime import date, datetime, timedelta
 from typing import Any, TypedDict
 
-from hourhand.client._json import encoded, instant_text, invalid
+from hourhand.client._values import encoded, instant_text, invalid
 from hourhand.domain.groups.overlap import OverlapChoice
 from hourhand.domain.jobs.job import OnLostChoice, PriorityChoice
 from hourhand.domain.jobs.retry import RetryPolicy

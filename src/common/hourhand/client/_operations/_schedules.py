@@ -16,19 +16,19 @@ from hourhand.answers.schedules import (
     Preview,
     Schedule,
 )
-from hourhand.client._json import A, encoded, read, time_text
 from hourhand.client._operations._asking import (
     ask,
     ask_for,
+    delete_at,
     members,
     named,
     pages,
     target,
     whole_number,
 )
-from hourhand.client._operations._deleting import delete as delete_at
 from hourhand.client._operations._schedule_fields import ScheduleFields, encoded_schedule, merged
 from hourhand.client._steps import Operation, Session, Stream
+from hourhand.client._values import A, encoded, read, time_text
 from hourhand.domain.groups.overlap import OverlapChoice
 from hourhand.domain.jobs.job import PriorityChoice
 from hourhand.domain.schedules.schedule import OrderChoice, ReprocessChoice

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from hourhand.answers.system import Handler, Health, Resweep, Stats
-from hourhand.client._json import encoded, read, time_text
 from hourhand.client._operations._asking import ask, ask_for, members, named, target
 from hourhand.client._steps import Operation, Session
+from hourhand.client._values import encoded, read, time_text
 
 
 def stats(session: Session) -> Operation[Stats]:
