@@ -264,7 +264,7 @@ def forged(cursor: str, **changes: Any) -> str:
     """Return a cursor with other parts, as a caller could write it."""
     parts = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))[1:-1]
     names = ("phase", "name", "ms", "sequence")
-    request = AuditRequest.parse_query({"tenant": OURS})
+    request = AuditRequest.parse({"tenant": OURS})
     return seal([changes.get(n, p) for n, p in zip(names, parts, strict=True)], request.fingerprint)
 
 

@@ -28,7 +28,7 @@ def page(
     def tell(name: str) -> tuple[str, dict[str, Any]]:
         return name, {"name": name, "text": "x" * size_bytes}
 
-    answer = answer_page(listing, PageRequest.parse_query(query), read, tell)
+    answer = answer_page(listing, PageRequest.parse(query), read, tell)
     assert answer.size_bytes <= MAX_ANSWER_BYTES
     body = json.loads(answer.body)
     return [entry["name"] for entry in body[listing]], body["next_cursor"]

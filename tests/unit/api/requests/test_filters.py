@@ -34,7 +34,7 @@ WHOLE = {
 
 
 def test_every_filter_is_taken() -> None:
-    filters = ListRequest.parse_query(WHOLE).filters
+    filters = ListRequest.parse(WHOLE).filters
     assert filters.status is JobStatus.DEAD
     assert (filters.handler, filters.schedule_id, filters.tenant) == ("greet", "nightly", "acme")
     assert filters.tag == ("customer", "4:2")
@@ -45,7 +45,7 @@ def test_every_filter_is_taken() -> None:
 
 
 def test_a_page_holds_50_jobs_unless_asked_otherwise() -> None:
-    query = ListRequest.parse_query({})
+    query = ListRequest.parse({})
     assert (query.limit, query.cursor) == (50, None)
     assert query.filters == JobFilter()
     assert query.filters.is_empty
@@ -53,7 +53,7 @@ def test_a_page_holds_50_jobs_unless_asked_otherwise() -> None:
 
 @pytest.mark.parametrize("limit", ["1", "200"])
 def test_a_page_may_hold_1_to_200_jobs(limit: str) -> None:
-    assert ListRequest.parse_query({"limit": limit}).limit == int(limit)
+    assert ListRequest.parse({"limit": limit}).limit == int(limit)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_page_may_hold_1_to_200_jobs(limit: str) -> None:
 )
 def test_a_wrong_query_field_is_named(query: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        ListRequest.parse_query(query)
+        ListRequest.parse(query)
     (fault,) = caught.value.errors
     assert fault.field == next(iter(query))
     assert message in fault.message
@@ -100,7 +100,7 @@ def test_a_wrong_query_field_is_named(query: dict[str, str], message: str) -> No
 
 @pytest.mark.parametrize(("text", "value"), [("true", True), ("false", False)])
 def test_discarded_is_true_or_false(text: str, *, value: bool) -> None:
-    query = ListRequest.parse_query({"discarded": text})
+    query = ListRequest.parse({"discarded": text})
     assert query.discarded is query.filters.discarded is value
     assert query.filters.is_empty is not value
     assert query.filters == BulkRequest.parse({"all": True, "discarded": value}).filters
@@ -108,8 +108,8 @@ def test_discarded_is_true_or_false(text: str, *, value: bool) -> None:
 
 def test_a_key_is_asked_for_with_its_tenant_alone() -> None:
     query = {"idempotency_key": "order-4711", "tenant": "acme", "limit": "1"}
-    assert ListRequest.parse_query(query).idempotency_key == "order-4711"
-    assert ListRequest.parse_query(query).tenant == "acme"
+    assert ListRequest.parse(query).idempotency_key == "order-4711"
+    assert ListRequest.parse(query).tenant == "acme"
 
 
 @pytest.mark.parametrize(
@@ -118,16 +118,14 @@ def test_a_key_is_asked_for_with_its_tenant_alone() -> None:
 )  # fmt: skip
 def test_other_filters_beside_a_key_are_refused_by_name(others: dict[str, str]) -> None:
     with pytest.raises(InvalidInput) as caught:
-        ListRequest.parse_query({"idempotency_key": "order-4711", **others})
+        ListRequest.parse({"idempotency_key": "order-4711", **others})
     assert [fault.field for fault in caught.value.errors] == sorted(others)
     assert "takes no filter but tenant" in caught.value.errors[0].message
 
 
 def test_equal_filters_share_a_fingerprint_whatever_they_came_in() -> None:
-    filters = ListRequest.parse_query(WHOLE).filters
-    assert ListRequest.parse_query({**WHOLE, "limit": "3"}).filters.fingerprint == (
-        filters.fingerprint
-    )
+    filters = ListRequest.parse(WHOLE).filters
+    assert ListRequest.parse({**WHOLE, "limit": "3"}).filters.fingerprint == (filters.fingerprint)
     assert BulkRequest.parse({**WHOLE, "dry_run": True}).filters == filters
     assert BulkRequest.parse(WHOLE).filters.fingerprint == filters.fingerprint
 
@@ -135,14 +133,14 @@ def test_equal_filters_share_a_fingerprint_whatever_they_came_in() -> None:
 @pytest.mark.parametrize("field", WHOLE)
 def test_any_other_filter_has_another_fingerprint(field: str) -> None:
     fewer = {name: value for name, value in WHOLE.items() if name != field}
-    whole = ListRequest.parse_query(WHOLE).filters
-    assert ListRequest.parse_query(fewer).filters.fingerprint != whole.fingerprint
+    whole = ListRequest.parse(WHOLE).filters
+    assert ListRequest.parse(fewer).filters.fingerprint != whole.fingerprint
 
 
 def test_no_two_tags_can_be_confused() -> None:
-    first = ListRequest.parse_query({"tag": "a:b"}).filters
-    assert ListRequest.parse_query({"tag": 'a:"b'}).filters.fingerprint != first.fingerprint
-    assert ListRequest.parse_query({"handler": "a:b"}).filters.fingerprint != first.fingerprint
+    first = ListRequest.parse({"tag": "a:b"}).filters
+    assert ListRequest.parse({"tag": 'a:"b'}).filters.fingerprint != first.fingerprint
+    assert ListRequest.parse({"handler": "a:b"}).filters.fingerprint != first.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -197,17 +195,17 @@ def test_a_bulk_discard_may_have_a_note() -> None:
 
 
 def test_groups_are_of_dead_jobs_alone() -> None:
-    query = GroupsRequest.parse_query({"handler": "greet", "limit": "7"})
+    query = GroupsRequest.parse({"handler": "greet", "limit": "7"})
     unresolved = JobFilter(handler="greet", status=JobStatus.DEAD, discarded=False)
     assert query.filters == unresolved
     assert (query.limit, query.cursor) == (7, None)
-    assert GroupsRequest.parse_query({"status": "DEAD"}).limit == 1000
+    assert GroupsRequest.parse({"status": "DEAD"}).limit == 1000
 
 
 def test_a_log_is_read_from_the_oldest_line_on_unless_asked_otherwise() -> None:
-    query = LogRequest.parse_query({})
+    query = LogRequest.parse({})
     assert (query.order, query.limit, query.cursor) == (ListOrder.OLDEST, 100, None)
-    assert LogRequest.parse_query({"order": "newest", "limit": "1000"}).order is ListOrder.NEWEST
+    assert LogRequest.parse({"order": "newest", "limit": "1000"}).order is ListOrder.NEWEST
 
 
 @pytest.mark.parametrize(
@@ -231,7 +229,7 @@ def test_a_wrong_field_of_groups_of_a_log_or_of_steps_is_named(
     message: str,
 ) -> None:
     with pytest.raises(InvalidInput) as caught:
-        model.parse_query(query)
+        model.parse(query)
     (fault,) = caught.value.errors
     assert fault.field == next(iter(query))
     assert message in fault.message

@@ -156,8 +156,8 @@ def test_the_faults_of_a_previewed_schedule_are_of_the_same_kind() -> None:
 
 
 def test_a_page_holds_fifty_unless_asked() -> None:
-    assert PageRequest.parse_query({}).limit == 50
-    assert PageRequest.parse_query({"limit": "200", "cursor": "c"}).limit == 200
+    assert PageRequest.parse({}).limit == 50
+    assert PageRequest.parse({"limit": "200", "cursor": "c"}).limit == 200
 
 
 @pytest.mark.parametrize(
@@ -171,5 +171,5 @@ def test_a_page_holds_fifty_unless_asked() -> None:
 )
 def test_a_wrong_page_names_its_field(query: dict[str, str], field: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        PageRequest.parse_query(query)
+        PageRequest.parse(query)
     assert [fault.field for fault in caught.value.errors] == [field]

@@ -19,7 +19,7 @@ from tests.world.world import World
 
 
 def _filters(**given: str) -> JobFilter:
-    return ListRequest.parse_query(given).filters
+    return ListRequest.parse(given).filters
 
 
 def _collect(

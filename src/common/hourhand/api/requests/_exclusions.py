@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     Discriminator,
     Field,
@@ -20,8 +19,8 @@ from pydantic import (
 
 from hourhand.api.requests import _limits as limits
 from hourhand.api.requests._errors import RANGE, TEXT, refusal
+from hourhand.api.requests._models import StrictModel
 from hourhand.api.requests._times import parse_instant
-from hourhand.api.requests.jobs import STRICT
 from hourhand.domain.ids import OWN_ID
 from hourhand.domain.schedules.recurrence import (
     ExcludedDate,
@@ -92,10 +91,8 @@ End = Annotated[
 ]
 
 
-class ExcludedRange(BaseModel):
+class ExcludedRange(StrictModel):
     """From one date to another, both included; or from one time up to, and without, another."""
-
-    model_config = STRICT
 
     start: End = Field(alias="from")
     end: End = Field(alias="to")

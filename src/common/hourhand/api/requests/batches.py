@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from hourhand.api.requests._errors import validate
 from hourhand.api.requests._limits import MAX_BATCH_JOBS
+from hourhand.api.requests._models import RequestModel, StrictModel
 from hourhand.api.requests.graphs import run_submission
-from hourhand.api.requests.jobs import STRICT, OwnId, Tenant, payload_text
+from hourhand.api.requests.jobs import OwnId, Tenant, payload_text
 from hourhand.domain.durable.built_in import BATCH, CALLBACKS, MEMBERS
 from hourhand.domain.durable.joins import MAX_CHILDREN
 from hourhand.domain.jobs.submission import NewJob
@@ -18,10 +19,8 @@ Members = Annotated[list[Any], Field(max_length=MAX_BATCH_JOBS)]
 """Jobs; each is checked when the batch, or the addition, is submitted."""
 
 
-class BatchInput(BaseModel):
+class BatchInput(StrictModel):
     """A batch as it is submitted. The same ``id`` with the same batch returns the same batch."""
-
-    model_config = STRICT
 
     jobs: Members
     on_success: Any = None
@@ -58,28 +57,14 @@ class BatchInput(BaseModel):
         }
 
 
-class MembersInput(BaseModel):
+class MembersInput(RequestModel):
     """Jobs that are added to an open batch."""
-
-    model_config = STRICT
 
     first_index: Annotated[int, Field(ge=0, le=MAX_CHILDREN)]
     jobs: Annotated[Members, Field(min_length=1)]
 
-    @classmethod
-    def parse(cls, raw: object) -> MembersInput:
-        """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
-        return validate(cls, raw, what="request")
 
-
-class CloseInput(BaseModel):
+class CloseInput(RequestModel):
     """How many jobs a batch must have when it is closed."""
 
-    model_config = STRICT
-
     total: Annotated[int, Field(ge=0, le=MAX_CHILDREN)] | None = None
-
-    @classmethod
-    def parse(cls, raw: object) -> CloseInput:
-        """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
-        return validate(cls, raw, what="request")

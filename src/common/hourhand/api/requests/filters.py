@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from hourhand.api.requests import _limits as limits
 from hourhand.api.requests._errors import invalid, refusal, validate
+from hourhand.api.requests._models import QueryModel, StrictModel
 from hourhand.api.requests._times import Instant
-from hourhand.api.requests.jobs import STRICT, HandlerName, IdempotencyKey, Tenant
+from hourhand.api.requests.jobs import HandlerName, IdempotencyKey, Tenant
 from hourhand.api.requests.schedules import Note
 from hourhand.domain.callers import MAX_IDENTITY_CHARACTERS
 from hourhand.domain.errors import FieldError
@@ -92,10 +93,8 @@ Dead = Annotated[
 ]
 
 
-class JobFilters(BaseModel):
+class JobFilters(StrictModel):
     """Which jobs are meant; all that is given must hold."""
-
-    model_config = STRICT
 
     status: StatusName | None = None
     handler: HandlerName | None = None
@@ -123,7 +122,7 @@ class ListRequest(JobFilters):
     cursor: Cursor | None = None
 
     @classmethod
-    def parse_query(cls, query: Mapping[str, str]) -> ListRequest:
+    def parse(cls, query: Mapping[str, str]) -> ListRequest:
         """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
         request = validate(cls, query, what="query")
         if request.idempotency_key is not None:
@@ -131,7 +130,7 @@ class ListRequest(JobFilters):
         return request
 
 
-class GroupsRequest(JobFilters):
+class GroupsRequest(JobFilters, QueryModel):
     """The query of ``GET /dead-letters/groups``."""
 
     status: Dead = JobStatus.DEAD
@@ -139,31 +138,17 @@ class GroupsRequest(JobFilters):
     limit: LettersRead = limits.MAX_DEAD_LETTERS_READ
     cursor: Cursor | None = None
 
-    @classmethod
-    def parse_query(cls, query: Mapping[str, str]) -> GroupsRequest:
-        """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
-        return validate(cls, query, what="query")
 
-
-class LogRequest(BaseModel):
+class LogRequest(QueryModel):
     """The query of ``GET /jobs/{id}/logs``."""
-
-    model_config = STRICT
 
     order: OrderName = ListOrder.OLDEST
     limit: LogLines = limits.DEFAULT_LOG_LINES
     cursor: Cursor | None = None
 
-    @classmethod
-    def parse_query(cls, query: Mapping[str, str]) -> LogRequest:
-        """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
-        return validate(cls, query, what="query")
 
-
-class AuditRequest(BaseModel):
+class AuditRequest(StrictModel):
     """The query of ``GET /audit``: whose events, and of which time."""
-
-    model_config = STRICT
 
     job: AuditedId | None = None
     schedule: AuditedId | None = None
@@ -176,7 +161,7 @@ class AuditRequest(BaseModel):
     cursor: Cursor | None = None
 
     @classmethod
-    def parse_query(cls, query: Mapping[str, str]) -> AuditSearch:
+    def parse(cls, query: Mapping[str, str]) -> AuditSearch:
         """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
         request = validate(cls, query, what="query")
         given = [n for n in ("job", "schedule", "handler") if getattr(request, n) is not None]

@@ -6,11 +6,12 @@ from collections.abc import Collection, Mapping
 from itertools import islice
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, PrivateAttr
+from pydantic import Field, PrivateAttr
 
 from hourhand.api.requests._errors import OTHER_WORDS, field_names, invalid, validate
 from hourhand.api.requests._limits import MAX_FIELD_ERRORS
-from hourhand.api.requests.jobs import STRICT, JobSubmission, OwnId, PriorityName, Tenant
+from hourhand.api.requests._models import RequestModel, StrictModel
+from hourhand.api.requests.jobs import JobSubmission, OwnId, PriorityName, Tenant
 from hourhand.domain.durable.built_in import GRAPH
 from hourhand.domain.durable.names import MAX_NAME, NAME
 from hourhand.domain.errors import FieldError, unknown_field
@@ -60,10 +61,8 @@ def _refused_fields(raw: Mapping[Any, Any], around: Collection[str]) -> list[Fie
     return problems
 
 
-class GraphInput(BaseModel):
+class GraphInput(StrictModel):
     """A graph as it is submitted. The same ``id`` with the same graph returns the same graph."""
-
-    model_config = STRICT
 
     nodes: dict[str, Any]
     id: OwnId | None = None
@@ -101,15 +100,8 @@ def run_submission(handler: str, payload: object, given: Mapping[str, Any]) -> N
     return JobSubmission.parse({"handler": handler, "payload": payload, **fields})
 
 
-class RerunInput(BaseModel):
+class RerunInput(RequestModel):
     """From which nodes on a graph runs again."""
-
-    model_config = STRICT
 
     names: NodeNames = Field(alias="from")
     dry_run: bool = False
-
-    @classmethod
-    def parse(cls, raw: object) -> RerunInput:
-        """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
-        return validate(cls, raw, what="request")

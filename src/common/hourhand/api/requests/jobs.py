@@ -13,7 +13,6 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     ValidationError,
     ValidationInfo,
@@ -24,6 +23,7 @@ from pydantic import (
 
 from hourhand.api.requests import _limits as limits
 from hourhand.api.requests._errors import field_names, invalid, refusal, validate
+from hourhand.api.requests._models import RequestModel, StrictModel
 from hourhand.api.requests._times import Instant
 from hourhand.domain.errors import FieldError, HourhandError, NotSupportedYet, TooLarge
 from hourhand.domain.ids import OWN_ID, canonical_json, content_hash
@@ -62,8 +62,6 @@ def _at_least_a_millisecond(seconds: float) -> float:
         raise refusal(f"must be 0 or at least {limits.MIN_RETRY_SECONDS}")
     return seconds
 
-
-STRICT = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 # A name of a choice comes as a JSON string; strict mode would want the enum's member itself.
 PriorityName = Annotated[Priority, Field(strict=False)]
@@ -106,10 +104,8 @@ TimeoutSeconds = Annotated[int, Field(ge=1, le=limits.MAX_TIMEOUT_SECONDS)]
 RetentionSeconds = Annotated[int, Field(ge=0, le=limits.MAX_RETENTION_SECONDS)]
 
 
-class RetryInput(BaseModel):
+class RetryInput(StrictModel):
     """How often and how late a failed attempt is followed by another; what is absent is default."""
-
-    model_config = STRICT
 
     max_attempts: Annotated[int, Field(ge=1, le=limits.MAX_ATTEMPTS)] | None = None
     backoff: BackoffName | None = None
@@ -124,10 +120,8 @@ def retry_changes(given: RetryInput | None) -> RetryChanges | None:
     return None if stated == RetryChanges() else stated
 
 
-class UniqueInput(BaseModel):
+class UniqueInput(StrictModel):
     """How a job is unique; what is absent is the default."""
-
-    model_config = STRICT
 
     key: KeyPath
     until: UntilWhen = Until.END
@@ -139,10 +133,8 @@ class UniqueInput(BaseModel):
         return Unique(self.key, until=self.until, on_conflict=self.on_conflict)
 
 
-class DebounceInput(BaseModel):
+class DebounceInput(StrictModel):
     """How submissions that come shortly after one another become one job."""
-
-    model_config = STRICT
 
     key: KeyPath
     wait_seconds: DebounceSeconds
@@ -165,10 +157,8 @@ class DebounceInput(BaseModel):
         )
 
 
-class LimitChoice(BaseModel):
+class LimitChoice(StrictModel):
     """A shared limit that the job keeps to."""
-
-    model_config = STRICT
 
     name: LimitName
     key: KeyPath | None = None
@@ -179,10 +169,8 @@ class LimitChoice(BaseModel):
         return ChosenLimit(self.name, self.key)
 
 
-class JobSubmission(BaseModel):
+class JobSubmission(StrictModel):
     """A job as it is submitted; what is absent is decided by its handler."""
-
-    model_config = STRICT
 
     handler: HandlerName
     payload: Any = None
@@ -235,10 +223,8 @@ _AS_GIVEN = NewJob.__dataclass_fields__.keys() & JobSubmission.model_fields.keys
 """The fields of a submission that are those of the new job."""
 
 
-class BatchRequest(BaseModel):
+class BatchRequest(StrictModel):
     """Jobs that are submitted together; each is checked on its own."""
-
-    model_config = STRICT
 
     jobs: Annotated[list[Any], Field(max_length=limits.MAX_BATCH_JOBS)]
 
@@ -255,14 +241,12 @@ NEVER_NULL = ("run_at", "delay_seconds", "priority")
 """The fields of a `JobPatch` that may be left out, but not given as null."""
 
 
-class JobPatch(BaseModel):
+class JobPatch(StrictModel):
     """What changes of a job that is not yet running.
 
     Only ``expires_at`` and ``payload`` may be given as null: that removes the one, and the other
     becomes null.
     """
-
-    model_config = STRICT
 
     run_at: Instant | None = None
     delay_seconds: DelaySeconds | None = None
@@ -386,14 +370,7 @@ def _refuse_pairs(given: BaseModel, *pairs: tuple[str, str]) -> None:
         raise invalid("request", errors)
 
 
-class ResweepInput(BaseModel):
+class ResweepInput(RequestModel):
     """From which time on the sweep is to read every bucket again."""
 
-    model_config = STRICT
-
     since: Instant
-
-    @classmethod
-    def parse(cls, raw: object) -> ResweepInput:
-        """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
-        return validate(cls, raw, what="request")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from hourhand.api.requests._errors import invalid, validate
-from hourhand.api.requests.jobs import STRICT
+from hourhand.api.requests._models import QueryModel, RequestModel, StrictModel
 from hourhand.domain.errors import FieldError
 from hourhand.domain.ids import JOB_ID
 from hourhand.domain.jobs.quotas import MAX_QUOTA
@@ -22,23 +21,14 @@ Number = Annotated[int, Field(ge=0, le=MAX_RATE_COUNT)]
 QuotaNumber = Annotated[int, Field(ge=0, le=MAX_QUOTA)]
 
 
-class LimitQuery(BaseModel):
+class LimitQuery(QueryModel):
     """The query of one limit."""
-
-    model_config = STRICT
 
     key: Key | None = None
 
-    @classmethod
-    def parse_query(cls, query: Mapping[str, str]) -> Self:
-        """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
-        return validate(cls, query, what="query")
 
-
-class LimitInput(BaseModel):
+class LimitInput(StrictModel):
     """New numbers of a limit. What is not given stays; null restores the number in the code."""
-
-    model_config = STRICT
 
     max: Number | None = None
     overrides: Annotated[dict[Key, Number | None], Field(max_length=MAX_KEYS)] | None = None
@@ -58,37 +48,21 @@ class LimitInput(BaseModel):
         return LimitChanges(sets_max=sets_max, max=self.max, keys=self.overrides or {})
 
 
-class RetimeInput(BaseModel):
+class RetimeInput(RequestModel):
     """Which key of a rate limit is retimed, and where a call before this one ended."""
-
-    model_config = STRICT
 
     key: Key | None = None
     cursor: Annotated[str, Field(min_length=1)] | None = None
 
-    @classmethod
-    def parse(cls, raw: object) -> RetimeInput:
-        """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
-        return validate(cls, raw, what="request")
 
-
-class FreeInput(BaseModel):
+class FreeInput(RequestModel):
     """Which job's slot is freed."""
-
-    model_config = STRICT
 
     job_id: Annotated[str, Field(pattern=f"^({JOB_ID.pattern})$")]
 
-    @classmethod
-    def parse(cls, raw: object) -> FreeInput:
-        """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
-        return validate(cls, raw, what="request")
 
-
-class QuotaInput(BaseModel):
+class QuotaInput(StrictModel):
     """A quota of a tenant or a caller. What is not given, or null, is not bounded."""
-
-    model_config = STRICT
 
     accepted_per_minute: QuotaNumber | None = None
     live: QuotaNumber | None = None

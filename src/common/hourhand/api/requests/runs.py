@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, PrivateAttr
+from pydantic import Field
 
 from hourhand.api.requests._errors import invalid, validate
+from hourhand.api.requests._models import RequestModel, StrictModel
 from hourhand.api.requests.filters import OrderName, StatusName
-from hourhand.api.requests.jobs import STRICT, payload_text
+from hourhand.api.requests.jobs import payload_text
 from hourhand.api.requests.schedule_operations import PageRequest
 from hourhand.domain.durable.names import MAX_PATH, PATH, SIGNAL_ID
 from hourhand.domain.errors import FieldError
@@ -23,80 +24,50 @@ RunPaths = Annotated[list[RunPath], Field(min_length=1, max_length=MAX_REDRIVEN_
 SignalId = Annotated[str, Field(pattern=f"^({SIGNAL_ID.pattern})$")]
 
 
-class SignalInput(BaseModel):
+class SignalInput(RequestModel):
     """A signal for a run. The same ``id`` again changes nothing; without one, each call is new."""
 
-    model_config = STRICT
+    what = "signal"
 
     payload: Any = None
     id: SignalId | None = None
 
-    _payload_text: str = PrivateAttr(default="null")
-
-    @classmethod
-    def parse(cls, raw: object) -> SignalInput:
-        """Return the signal that ``raw`` holds.
-
-        Raises `InvalidInput` naming each wrong field, and `TooLarge`.
-        """
-        signal = validate(cls, raw, what="signal")
-        signal._payload_text = payload_text(signal.payload)
-        return signal
-
     @property
     def payload_text(self) -> str:
-        """The payload as canonical JSON."""
-        return self._payload_text
+        """The payload as canonical JSON. Raises `InvalidInput` and `TooLarge`."""
+        return payload_text(self.payload)
 
 
-class CallbackResult(BaseModel):
+class CallbackResult(RequestModel):
     """The result of a callback."""
 
-    model_config = STRICT
+    what = "completion"
 
     result: Any = None
 
-    _result_text: str = PrivateAttr(default="null")
-
-    @classmethod
-    def parse(cls, raw: object) -> CallbackResult:
-        """Return the result that ``raw`` holds. Raises as `SignalInput.parse`."""
-        completion = validate(cls, raw, what="completion")
-        completion._result_text = payload_text(completion.result, field="result")
-        return completion
-
     @property
     def result_text(self) -> str:
-        """The result as canonical JSON."""
-        return self._result_text
+        """The result as canonical JSON. Raises `InvalidInput` and `TooLarge`."""
+        return payload_text(self.result, field="result")
 
 
-class CallbackErrorInput(BaseModel):
+class CallbackErrorInput(StrictModel):
     """Why a callback failed."""
-
-    model_config = STRICT
 
     type: Annotated[str, Field(min_length=1, max_length=MAX_ERROR_TYPE)] = "Error"
     message: Annotated[str, Field(max_length=MAX_ERROR_MESSAGE)] = ""
 
 
-class CallbackFailure(BaseModel):
+class CallbackFailure(RequestModel):
     """The failure of a callback."""
 
-    model_config = STRICT
+    what = "failure"
 
     error: CallbackErrorInput
 
-    @classmethod
-    def parse(cls, raw: object) -> CallbackFailure:
-        """Return the failure that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
-        return validate(cls, raw, what="failure")
 
-
-class RedriveInput(BaseModel):
+class RedriveInput(StrictModel):
     """How a durable run is redriven; any other job takes no fields."""
-
-    model_config = STRICT
 
     paths: RunPaths | None = Field(default=None, alias="from")
     dry_run: bool = False

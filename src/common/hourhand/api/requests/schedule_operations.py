@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr
+from pydantic import BeforeValidator, Field, PrivateAttr
 
 from hourhand.api.requests import _limits as limits
 from hourhand.api.requests._errors import invalid, refusal, validate
 from hourhand.api.requests._exclusions import Exclusions, exclusions_of
+from hourhand.api.requests._models import QueryModel, RequestModel, StrictModel
 from hourhand.api.requests._rules import exclusion_faults
 from hourhand.api.requests._times import Instant
 from hourhand.api.requests.filters import Cursor, PageSize, whole_number
 from hourhand.api.requests.jobs import (
-    STRICT,
     HandlerName,
     IdempotencyKey,
     PriorityName,
@@ -64,17 +64,10 @@ Month = Annotated[date, BeforeValidator(_month, json_schema_input_type=str)]
 """The first day of a month, given as ``2026-12``."""
 
 
-class NoteInput(BaseModel):
+class NoteInput(RequestModel):
     """What may be said with a pause, a resumption, a trigger or a discard."""
 
-    model_config = STRICT
-
     note: Note | None = None
-
-    @classmethod
-    def parse(cls, raw: object) -> Self:
-        """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
-        return validate(cls, raw, what="request")
 
 
 class TriggerInput(NoteInput):
@@ -94,24 +87,15 @@ class TriggerInput(NoteInput):
         return changes
 
 
-class HandlerPauseInput(BaseModel):
+class HandlerPauseInput(RequestModel):
     """Why a handler is paused, and when the pause ends by itself."""
-
-    model_config = STRICT
 
     note: Note | None = None
     until: Instant | None = None
 
-    @classmethod
-    def parse(cls, raw: object) -> HandlerPauseInput:
-        """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
-        return validate(cls, raw, what="request")
 
-
-class BackfillInput(BaseModel):
+class BackfillInput(StrictModel):
     """Which past nominal times to run, ``start`` and ``end`` included, and how."""
-
-    model_config = STRICT
 
     start: FireTime = Field(alias="from")
     end: FireTime = Field(alias="to")
@@ -135,13 +119,11 @@ class PreviewedSchedule(ScheduleFields):
     handler: HandlerName | None = None
 
 
-class PreviewInput(BaseModel):
+class PreviewInput(StrictModel):
     """Of which schedule the fires are asked, how many, and strictly after when.
 
     ``month``: count them for each of its days, too.
     """
-
-    model_config = STRICT
 
     schedule: PreviewedSchedule
     count: Annotated[int, Field(ge=1, le=limits.MAX_PREVIEW_FIRES)] = limits.DEFAULT_PREVIEW_FIRES
@@ -166,10 +148,8 @@ class PreviewInput(BaseModel):
         return self.schedule.definition
 
 
-class CalendarInput(BaseModel):
+class CalendarInput(StrictModel):
     """A calendar as it is put: ``exclusions`` is what it excludes."""
-
-    model_config = STRICT
 
     exclude: Exclusions
     note: Note | None = None
@@ -202,31 +182,17 @@ class CalendarInput(BaseModel):
         return self._exclusions
 
 
-class PutQuery(BaseModel):
+class PutQuery(QueryModel):
     """The query of a put. ``dry_run``: only answer what the schedule would be."""
-
-    model_config = STRICT
 
     dry_run: Literal["true", "false"] = "false"
 
-    @classmethod
-    def parse_query(cls, query: Mapping[str, str]) -> PutQuery:
-        """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
-        return validate(cls, query, what="query")
 
-
-class PageRequest(BaseModel):
+class PageRequest(QueryModel):
     """The query of a listing without filters."""
-
-    model_config = STRICT
 
     limit: PageSize = limits.DEFAULT_PAGE_JOBS
     cursor: Cursor | None = None
-
-    @classmethod
-    def parse_query(cls, query: Mapping[str, str]) -> Self:
-        """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
-        return validate(cls, query, what="query")
 
 
 class SchedulePageRequest(PageRequest):
@@ -237,19 +203,12 @@ class SchedulePageRequest(PageRequest):
     ] = 0
 
 
-class GridRequest(BaseModel):
+class GridRequest(QueryModel):
     """The query of the grid of a schedule; ``runs``: how many of its newest runs it shows."""
-
-    model_config = STRICT
 
     runs: Annotated[
         int, whole_number(1, limits.MAX_GRID_RUNS), Field(ge=1, le=limits.MAX_GRID_RUNS)
     ] = limits.DEFAULT_GRID_RUNS
-
-    @classmethod
-    def parse_query(cls, query: Mapping[str, str]) -> GridRequest:
-        """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
-        return validate(cls, query, what="query")
 
 
 def _without_nulls(raw: object) -> object:

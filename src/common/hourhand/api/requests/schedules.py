@@ -25,10 +25,10 @@ from pydantic import (
 from hourhand.api.requests import _limits as limits
 from hourhand.api.requests._errors import MANY, ONE, invalid, refusal, validate
 from hourhand.api.requests._exclusions import Exclusions, exclusions_of
+from hourhand.api.requests._models import StrictModel
 from hourhand.api.requests._rules import exclusion_faults, expression_faults, zone_faults
 from hourhand.api.requests._times import Instant
 from hourhand.api.requests.jobs import (
-    STRICT,
     HandlerName,
     OnLostName,
     PriorityName,
@@ -130,10 +130,8 @@ _AS_GIVEN = (
 """Fields that a definition has by the same name and of the same type."""
 
 
-class MisfireInput(BaseModel):
+class MisfireInput(StrictModel):
     """What is done about missed nominal times; what is absent is default."""
-
-    model_config = STRICT
 
     policy: MisfirePolicyName | None = None
     window_seconds: Annotated[int, Field(ge=0, le=limits.MAX_WINDOW_SECONDS)] | None = None
@@ -149,19 +147,15 @@ MisfireGiven = Annotated[
 """The name of a policy alone is short for ``{"policy": name}``."""
 
 
-class KeepInput(BaseModel):
+class KeepInput(StrictModel):
     """How many ended occurrences the history tells of; what is absent is default."""
-
-    model_config = STRICT
 
     succeeded: Kept | None = None
     failed: Kept | None = None
 
 
-class ScheduleFields(BaseModel):
+class ScheduleFields(StrictModel):
     """All of a schedule but its handler. ``None`` means: not given; the default holds."""
-
-    model_config = STRICT
 
     expression: Expressions
     timezone: Annotated[str, Field(min_length=1, max_length=limits.MAX_ZONE_CHARACTERS)] | None = (

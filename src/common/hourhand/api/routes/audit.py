@@ -15,7 +15,7 @@ from hourhand.json_dataclasses import to_json
 
 def search_audit(services: Services, request: Request, _: str) -> Answer:
     """List what callers did with the jobs and schedules that are kept, in pages."""
-    page = services.audit.search(AuditRequest.parse_query(request.query()))
+    page = services.audit.search(AuditRequest.parse(request.query()))
     identities = services.callers.identities(event.actor for event in page.events)
     told = []
     for event in page.events:

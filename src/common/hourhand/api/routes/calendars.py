@@ -34,7 +34,7 @@ def list_calendars(services: Services, request: Request, _: str) -> Answer:
     """List calendars by name, in pages."""
     return answer_page(
         "calendars",
-        PageRequest.parse_query(request.query()),
+        PageRequest.parse(request.query()),
         services.calendars.list,
         lambda calendar: (calendar.name, calendar_response(calendar)),
     )

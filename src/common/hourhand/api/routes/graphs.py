@@ -103,7 +103,7 @@ def list_children(services: Services, request: Request, job_id: str) -> Answer:
     A page whose jobs have many tags comes back shorter.
     """
     known_id = require_job(job_id)
-    query = ChildrenRequest.parse_query(request.query())
+    query = ChildrenRequest.parse(request.query())
     return fitting_page(
         query,
         lambda **at: child_page(
@@ -121,7 +121,7 @@ def get_grid(services: Services, request: Request, schedule_id: str) -> Answer:
     """
     if OWN_ID.fullmatch(schedule_id) is None:
         raise NotFound(f"There is no schedule {quoted(schedule_id)}.")
-    runs = GridRequest.parse_query(request.query()).runs
+    runs = GridRequest.parse(request.query()).runs
     rows = [
         row
         for row in services.grid.rows(schedule_id, runs)

@@ -77,7 +77,7 @@ def list_jobs(services: Services, request: Request, _: str) -> Answer:
 
     A page whose jobs have many tags comes back shorter.
     """
-    query = ListRequest.parse_query(request.query())
+    query = ListRequest.parse(request.query())
     if query.idempotency_key is not None:
         return Answer.of(
             job_page(services.queries.find_by_key(query.tenant, query.idempotency_key))
@@ -105,7 +105,7 @@ def get_logs(services: Services, request: Request, job_id: str) -> Answer:
     A page whose lines are long comes back shorter.
     """
     known_id = require_job(job_id)
-    query = LogRequest.parse_query(request.query())
+    query = LogRequest.parse(request.query())
     return fitting_page(
         query, lambda **at: log_page(services.logs.page(known_id, order=query.order, **at))
     )
@@ -113,7 +113,7 @@ def get_logs(services: Services, request: Request, job_id: str) -> Answer:
 
 def group_dead_letters(services: Services, request: Request, _: str) -> Answer:
     """List the DEAD jobs in groups by handler and error, in pages."""
-    query = GroupsRequest.parse_query(request.query())
+    query = GroupsRequest.parse(request.query())
     found = services.queries.dead_letter_groups(
         query.filters, limit=query.limit, cursor=query.cursor
     )

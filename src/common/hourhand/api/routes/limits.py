@@ -23,7 +23,7 @@ def list_limits(services: Services, request: Request, _: str) -> Answer:
     """List the limits of all handlers, by name."""
     return answer_page(
         "limits",
-        PageRequest.parse_query(request.query()),
+        PageRequest.parse(request.query()),
         services.limits.list,
         lambda report: (
             report.declared.name,
@@ -35,7 +35,7 @@ def list_limits(services: Services, request: Request, _: str) -> Answer:
 
 def get_limit(services: Services, request: Request, name: str) -> Answer:
     """Read a limit: which jobs hold its slots, and which wait."""
-    wanted = LimitQuery.parse_query(request.query())
+    wanted = LimitQuery.parse(request.query())
     report = services.limits.show(name, wanted.key)
     return Answer.of(to_json(Limit, report, **_whole(report)))
 

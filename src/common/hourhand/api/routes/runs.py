@@ -63,7 +63,7 @@ def get_steps(services: Services, request: Request, job_id: str) -> Answer:
     A page whose results are long comes back shorter.
     """
     known_id = require_job(job_id)
-    query = StepsRequest.parse_query(request.query())
+    query = StepsRequest.parse(request.query())
     return fitting_page(
         query,
         lambda **at: step_page(services.run_views.steps(known_id, order=query.order, **at)),
@@ -76,7 +76,7 @@ def get_journal(services: Services, request: Request, job_id: str) -> Answer:
     A page whose results are long comes back shorter.
     """
     known_id = require_job(job_id)
-    query = PageRequest.parse_query(request.query())
+    query = PageRequest.parse(request.query())
     return fitting_page(
         query, lambda **at: journal_page(services.run_views.journal(known_id, **at))
     )

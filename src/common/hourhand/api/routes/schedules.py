@@ -52,7 +52,7 @@ def put_schedule(services: Services, request: Request, schedule_id: str) -> Answ
     if OWN_ID.fullmatch(schedule_id) is None:
         fault = FieldError("id", "must be 1 to 100 of A-Z, a-z, 0-9, _ and -")
         raise InvalidInput("The id in the URL is invalid.", errors=(fault,))
-    query = PutQuery.parse_query(request.query())
+    query = PutQuery.parse(request.query())
     wanted = ScheduleInput.parse(request.json())
     if query.dry_run == "true":
         return _told(services.schedules.preview_put(schedule_id, wanted, tenant=request.tenant))
@@ -66,7 +66,7 @@ def put_schedule(services: Services, request: Request, schedule_id: str) -> Answ
 
 def list_schedules(services: Services, request: Request, _: str) -> Answer:
     """List schedules by id, in pages."""
-    query = SchedulePageRequest.parse_query(request.query())
+    query = SchedulePageRequest.parse(request.query())
     read_page = services.schedule_views.list
     if request.tenant is not None:
         read_page = partial(services.schedule_views.list_of_tenant, request.tenant)
@@ -135,7 +135,7 @@ def backfill_schedule(services: Services, request: Request, schedule_id: str) ->
 def list_backfills(services: Services, request: Request, schedule_id: str) -> Answer:
     """List the backfills of a schedule, newest first."""
     read = partial(services.backfills.list, _require_id(schedule_id))
-    query = PageRequest.parse_query(request.query())
+    query = PageRequest.parse(request.query())
     return answer_page(
         "backfills", query, read, lambda pair: (pair[0].id, backfill_response(*pair))
     )
@@ -162,7 +162,7 @@ def list_occurrences(services: Services, request: Request, schedule_id: str) -> 
     A page whose jobs have many tags comes back shorter.
     """
     known_id = _require_id(schedule_id)
-    query = PageRequest.parse_query(request.query())
+    query = PageRequest.parse(request.query())
     return fitting_page(
         query,
         lambda **at: occurrence_page(
