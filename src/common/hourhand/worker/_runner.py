@@ -101,7 +101,7 @@ class ThreadRunner:
     ) -> Finished:
         """Call the handler in a thread of its own, while its lease holds."""
         tools = self._tools
-        lease_end = tools.lease_end(heart)
+        lease_end = heart.handler_must_end_at
         if tools.watchdog.would_end_at_once(lease_end):
             # It would end the neighbours' handlers too.
             tools.telemetry.warning(

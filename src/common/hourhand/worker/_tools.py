@@ -6,7 +6,6 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from hourhand.domain.ticks.timings import Timings
 from hourhand.handlers import HandlersNotLoaded, Registry
@@ -14,9 +13,6 @@ from hourhand.ports.clock import Clock
 from hourhand.ports.telemetry import Telemetry
 from hourhand.worker._process import WorkerProcess
 from hourhand.worker._watchdog import Watchdog
-
-if TYPE_CHECKING:
-    from hourhand.worker._watch import Heart
 
 
 class LoadedHandlers:
@@ -116,7 +112,3 @@ class RunnerTools:
     hand_back: Callable[[str, str], bool]
     logger: logging.Logger
     limits: RunLimits = field(default_factory=RunLimits)
-
-    def lease_end(self, heart: Heart) -> float:
-        """Return when a handler must not run any more (monotonic): a margin before its lease."""
-        return heart.lease_ends_at - self.timings.clock_margin.total_seconds()

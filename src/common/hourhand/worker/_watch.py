@@ -41,6 +41,7 @@ class Heart:
         self._stop = stop
         self._clock = clock
         self._interval = timings.heartbeat.total_seconds()
+        self._margin = timings.clock_margin.total_seconds()
         self._telemetry = telemetry
         self._told: StopReason | None = None
         self._next_at = clock.monotonic() + self._interval
@@ -50,9 +51,12 @@ class Heart:
         return max(0.0, self._next_at - self._clock.monotonic())
 
     @property
-    def lease_ends_at(self) -> float:
-        """When another worker may take the job, by the last beat that was answered (monotonic)."""
-        return self._pulse.lease_ends_at
+    def handler_must_end_at(self) -> float:
+        """When the handler must not run any more (monotonic): a margin before its lease ends.
+
+        The lease is that of the last beat that was answered.
+        """
+        return self._pulse.lease_ends_at - self._margin
 
     def beat_if_due(self) -> None:
         """Beat, if the interval is over. Never raises: a handler is running."""
@@ -122,7 +126,7 @@ class Watch:
             elif self._must_hand_back(now):
                 self._hand_back()
             self._heart.beat_if_due()
-            self._tools.watchdog.extend(self._call, self._tools.lease_end(self._heart))
+            self._tools.watchdog.extend(self._call, self._heart.handler_must_end_at)
             self._wait()
         if not self._call.is_done:
             self._end_process_in_time()
