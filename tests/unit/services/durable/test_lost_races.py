@@ -47,10 +47,9 @@ from hourhand.services.durable import (
 from hourhand.services.durable.callbacks import CallbackService
 from hourhand.services.durable.runs import DurableRuns
 from hourhand.services.jobs import execution as execution_module
-from hourhand.services.jobs.attempt import HAND_BACK_DELAY
+from hourhand.services.jobs.attempt import HAND_BACK_DELAY, RunningAttempt
 from hourhand.services.jobs.due import DueJobs, make_transition
 from hourhand.services.jobs.execution import Disposition
-from hourhand.services.jobs.suspension import suspend_run
 from tests.crash.test_run_records import PLAIN, UNDONE, Owners, begun, failed
 from tests.world.durable import durable, durable_world
 from tests.world.faults import Faults
@@ -260,8 +259,10 @@ def test_a_run_that_is_lost_before_its_flag_is_cleared_is_not_replayed_in_place(
         finally:
             world.api.signals.send("run", "s", "1", '"there"')
 
+    suspend = RunningAttempt.suspend
+
     def suspend_and_stall(*args: Any) -> Any:
-        suspended = suspend_run(*args)
+        suspended = suspend(*args)
         world.advance(200)
         world.tick()
         return suspended
@@ -269,7 +270,7 @@ def test_a_run_that_is_lost_before_its_flag_is_cleared_is_not_replayed_in_place(
     world.submit(id="run")
     behave = durable(handler, world.clock)
     with monkeypatch.context() as patched:
-        patched.setattr(execution_module, "suspend_run", suspend_and_stall)
+        patched.setattr(RunningAttempt, "suspend", suspend_and_stall)
         (delivery,) = world.receive()
         assert world.handle(delivery, behave) is Disposition.KEEP
     assert len(invocations) == 1

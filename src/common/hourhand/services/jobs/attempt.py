@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from enum import Enum, auto
 from functools import partial
 from typing import Any
 
-from hourhand.domain.durable.calls import REPLAY_MISMATCH, RunEnds, RunLost
+from hourhand.domain.durable.calls import NOW, REPLAY_MISMATCH, RunEnds, RunLost
 from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.jobs.job import Attempt, Content, ErrorInfo, Job, Outcome, Progress
+from hourhand.domain.jobs.run_times import LONGEST_WAIT
 from hourhand.domain.jobs.transitions import (
     Transition,
+    clear_flag,
     complete,
     die,
     end_cancelled,
     hand_back,
     heartbeat,
     keep_after_end,
+    restart,
     retry_later,
+    suspend,
 )
-from hourhand.domain.jobs.waiting import Reserved, TakenStart
+from hourhand.domain.jobs.waiting import Reserved, TakenStart, WaitsFor
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import ceil_seconds
 from hourhand.ports.clock import Clock
@@ -33,12 +38,11 @@ from hourhand.ports.queues import Delivery, Queues
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.aspects import LimitsOfJobs
-from hourhand.services.jobs.due import DueJobs
+from hourhand.services.jobs.due import AT_ONCE, DueJobs
 from hourhand.services.jobs.keyed_execution import IdempotencyGuard
 from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_until
 from hourhand.services.jobs.recovery import RecoveryService
-from hourhand.services.jobs.suspension import end_invocation, restart_run
 from hourhand.services.optional import log_newer
 
 LEFT_TO_NEWER = timedelta(seconds=60)
@@ -77,6 +81,15 @@ class AttemptTools:
     deployment: Deployment
     limits: LimitsOfJobs
     runs: OpensRuns
+
+
+class Suspended(Enum):
+    """Whether a run waits now."""
+
+    DONE = auto()
+    FLAGGED = auto()
+    """Something completed meanwhile: the journal must be read again."""
+    LOST = auto()
 
 
 @dataclass(slots=True)
@@ -175,9 +188,9 @@ class RunningAttempt:
             case Outcome.SUCCEEDED:
                 return self._succeed(finished.result_text, payload_text)
             case Outcome.SUSPENDED:
-                return end_invocation(self, finished)
+                return self._suspend_or_go_on(finished)
             case Outcome.RESTARTED:
-                return restart_run(self, finished)
+                return self._restart(finished)
             case Outcome.CANCELLED:
                 return self._end_cancelled("the handler stopped", finished)
             case Outcome.SNOOZED:
@@ -335,7 +348,7 @@ class RunningAttempt:
         build = partial(retry_later, outcome=finished.outcome, reason=reason, sets=sets)
         result = tools.due.move(job, delay, build, self.worker, follows_up=not finished.still_runs)
         if isinstance(result, Refused):
-            return self.stopped_instead(result, reason, finished)
+            return self._stopped_instead(result, reason, finished)
         tools.telemetry.count("attempts_to_be_retried")
         return True
 
@@ -353,9 +366,74 @@ class RunningAttempt:
             follows_up=not finished.still_runs,
         )
         if isinstance(committed, Refused):
-            return self.stopped_instead(committed, reason, finished)
+            return self._stopped_instead(committed, reason, finished)
         self.tools.telemetry.count("jobs_dead")
         self._settle_end(committed.job, finished)
+        return True
+
+    def suspend(self, finished: Finished) -> Suspended:
+        """Let the run wait for what ``finished`` says, unless it has the wake flag."""
+        tools, job = self.tools, self.job
+        suspension = finished.suspension or NOW
+        now = tools.clock.now()
+        waits_for, due_at, reason = None, now, "no time left"
+        if suspension.kind is not None:
+            waits_for = WaitsFor(suspension.kind, name=suspension.name)
+            due_at = _look_at(job, suspension.until, now)
+            reason = f"{suspension.kind} {suspension.name}".strip()
+        build = partial(
+            suspend,
+            waits_for=waits_for,
+            reason=reason,
+            # The sweep, which renews payloads, may not read this job before the wait is over.
+            payload_kept_until=tools.contents.renew_payload(job, due_at, tools.timings),
+        )
+        when = HAND_BACK_DELAY if finished.still_runs else due_at
+        result = tools.due.move(job, when, build, self.worker, follows_up=not finished.still_runs)
+        if isinstance(result, Applied):
+            tools.telemetry.count("runs_suspended")
+            return Suspended.DONE
+        if self._stopped_instead(result, "cancelled before it waited", finished):
+            return Suspended.DONE
+        current = result.current
+        if waits_for is None or current is None or current.token != job.token:
+            return Suspended.LOST
+        return Suspended.FLAGGED if current.wake_flag else Suspended.LOST
+
+    def _suspend_or_go_on(self, finished: Finished) -> bool:
+        """Let the run wait; one with the wake flag goes on in another invocation at once.
+
+        Returns whether the run was ours.
+        """
+        suspended = self.suspend(finished)
+        if suspended is Suspended.FLAGGED:
+            suspended = self.suspend(replace(finished, suspension=NOW))
+        return suspended is Suspended.DONE
+
+    def clear_wake_flag(self) -> bool:
+        """Clear the flag before the journal is read again; whether the run is still ours."""
+        result = self.tools.jobs.transition(clear_flag(self.job))
+        if isinstance(result, Applied):
+            self.job = result.job
+        return isinstance(result, Applied)
+
+    def _restart(self, finished: Finished) -> bool:
+        """Let the run begin a new segment; whether it was ours."""
+        tools, job = self.tools, self.job
+        kept_until = payload_kept_until(tools.clock.now(), job.retention_seconds, tools.timings)
+        text = finished.payload_text or "null"
+        payload = tools.contents.keep_payload(job.id, text, kept_until)
+        build = partial(
+            restart,
+            payload=payload,
+            payload_kept_until=kept_until if payload.item is not None else None,
+        )
+        result = tools.due.move(job, AT_ONCE, build, self.worker)
+        if isinstance(result, Refused):
+            return self._stopped_instead(result, "cancelled before it restarted", finished)
+        if job.payload.key not in {None, payload.key}:
+            tools.contents.settle_replaced(job.id, job.payload.key, kept_until)
+        tools.telemetry.count("runs_restarted")
         return True
 
     def _settle_end(self, job: Job, finished: Finished) -> None:
@@ -367,11 +445,7 @@ class RunningAttempt:
         if not finished.still_runs:
             self.tools.recovery.settle_end(job)
 
-    def hand_back_delay(self, finished: Finished) -> timedelta | None:
-        """Return how long the job must not run again, if its handler still runs here."""
-        return HAND_BACK_DELAY if finished.still_runs else None
-
-    def stopped_instead(self, refused: Refused, reason: str, finished: Finished) -> bool:
+    def _stopped_instead(self, refused: Refused, reason: str, finished: Finished) -> bool:
         """A failed attempt of a job that was asked to stop ends it; anything else is lost."""
         current = refused.current
         asked = current is not None and current.cancel_requested_at is not None
@@ -381,3 +455,9 @@ class RunningAttempt:
         self, build: Callable[[Job], Transition], *, follows_up: bool = True
     ) -> WriteResult:
         return self.tools.due.make(self.job, build, follows_up=follows_up)
+
+
+def _look_at(job: Job, until: datetime | None, now: datetime) -> datetime:
+    """Return when a run that waits is looked at: at its time, but by its deadline."""
+    times = (until, job.run_deadline, now + LONGEST_WAIT)
+    return max(now, min(time for time in times if time is not None))

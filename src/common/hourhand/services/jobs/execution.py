@@ -31,10 +31,9 @@ from hourhand.services.jobs.aspects import (
     ReadsResults,
     StartRule,
 )
-from hourhand.services.jobs.attempt import AttemptTools, RunningAttempt
+from hourhand.services.jobs.attempt import AttemptTools, RunningAttempt, Suspended
 from hourhand.services.jobs.due import make_transition
 from hourhand.services.jobs.keyed_execution import KeyCheck, KeyState
-from hourhand.services.jobs.suspension import Suspended, clear_wake_flag, suspend_run
 from hourhand.services.optional import log_newer
 
 START_RESERVE_SECONDS = 20
@@ -337,13 +336,13 @@ class ExecutionService:
             if finished.live_children > LINGER_ABOVE:
                 # So many end at about the same time: one replay reads them all.
                 self.tools.clock.sleep(LINGER_SECONDS)
-            suspended = suspend_run(attempt, finished)
+            suspended = attempt.suspend(finished)
             if suspended is not Suspended.FLAGGED:
                 return suspended is Suspended.DONE
             if not can_end_in_time(attempt.job, remaining_seconds()):
                 break
             # In this order: what completes after the flag was cleared sets it again.
-            if not clear_wake_flag(attempt):
+            if not attempt.clear_wake_flag():
                 return False
             finished = run()
         return finished
