@@ -6,15 +6,14 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bench.small_jobs import FAR, small_job
-from hourhand.domain.durable.joins import (
-    ChildrenCall,
-    join_of,
+from hourhand.domain.durable.joins import ChildrenCall, join_of
+from hourhand.domain.durable.writes import (
+    Scope,
     put_join,
     report_failure,
     report_success,
     require_rounds,
 )
-from hourhand.domain.durable.writes import Scope
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.parents import (
     CHUNK,

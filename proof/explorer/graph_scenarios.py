@@ -10,7 +10,7 @@ from typing import Any
 from hourhand.api.requests.jobs import JobSubmission
 from hourhand.api.routing import Services
 from hourhand.domain.durable.built_in import BATCH, GRAPH
-from hourhand.domain.durable.joins import report_success
+from hourhand.domain.durable.writes import report_success
 from hourhand.domain.errors import BatchClosed, HourhandError, MembersMissing, Unavailable
 from hourhand.domain.graphs.parsing import parse_graph
 from hourhand.domain.jobs.parents import ParentLink, child_id, join_key

@@ -11,17 +11,20 @@ from hourhand.domain.durable.joins import (
     join_of,
     join_prefix,
     joined_calls,
+    root_of,
+)
+from hourhand.domain.durable.records import RecordKind, record_key
+from hourhand.domain.durable.writes import (
+    Scope,
     put_join,
+    put_record,
     put_root,
     report_failure,
     report_failures,
     report_full,
     report_success,
     require_rounds,
-    root_of,
 )
-from hourhand.domain.durable.records import RecordKind, record_key
-from hourhand.domain.durable.writes import Scope, put_record
 from hourhand.domain.jobs.parents import ParentLink
 from hourhand.domain.side_items import SideItemKind
 from hourhand.ports.side_item_store import SideItemStore

@@ -12,17 +12,9 @@ import pytest
 from hourhand import ChildFailed, NotRetryable
 from hourhand.domain.durable import joins
 from hourhand.domain.durable.calls import Failure, Value
-from hourhand.domain.durable.joins import (
-    ChildrenCall,
-    JoinRecord,
-    join_of,
-    join_record_key,
-    put_join,
-    report_failure,
-    require_rounds,
-)
+from hourhand.domain.durable.joins import ChildrenCall, JoinRecord, join_of, join_record_key
 from hourhand.domain.durable.run_calls import WaitUntil
-from hourhand.domain.durable.writes import Scope
+from hourhand.domain.durable.writes import Scope, put_join, report_failure, require_rounds
 from hourhand.domain.jobs.job import Content, ErrorInfo, Job, JobStatus
 from hourhand.domain.jobs.parents import PARENT_ENDED, RUN, ParentLink, cancel_reason
 from hourhand.domain.jobs.transitions import claim

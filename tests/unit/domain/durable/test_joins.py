@@ -19,6 +19,13 @@ from hourhand.domain.durable.joins import (
     join_of,
     join_record_key,
     joined_calls,
+    root_key,
+    root_of,
+    wakes_run,
+)
+from hourhand.domain.durable.records import RecordKind, RecordOutcome, record_of_children
+from hourhand.domain.durable.writes import (
+    Scope,
     put_join,
     put_root,
     report_failure,
@@ -26,12 +33,7 @@ from hourhand.domain.durable.joins import (
     report_full,
     report_success,
     require_rounds,
-    root_key,
-    root_of,
-    wakes_run,
 )
-from hourhand.domain.durable.records import RecordKind, RecordOutcome
-from hourhand.domain.durable.writes import Scope
 from hourhand.domain.jobs.parents import CHUNK, ParentLink
 from hourhand.domain.side_items import SideItem, SideItemUpdate, SideKey
 
@@ -243,12 +245,12 @@ def test_a_call_is_over_when_every_child_was_submitted_and_ended() -> None:
 def test_a_call_is_one_record_of_the_journal() -> None:
     items = Items()
     put(items, THREE)
-    record = items.joined().as_record()
+    record = record_of_children(items.joined())
     assert (record.kind, record.path, record.order) == (RecordKind.CHILD, "all", (3, 1))
     assert record.outcome is RecordOutcome.WAITING
     for index in range(3):
         items.write(report_success(link(index), None))
-    assert items.joined().as_record().outcome is RecordOutcome.SUCCEEDED
+    assert record_of_children(items.joined()).outcome is RecordOutcome.SUCCEEDED
 
 
 def test_the_records_of_an_earlier_run_of_the_id_are_left_out() -> None:

@@ -10,13 +10,14 @@ import pytest
 
 from hourhand import NotRetryable
 from hourhand.domain.durable.calls import RunEnds, RunLost
-from hourhand.domain.durable.joins import ChildrenCall, put_join
+from hourhand.domain.durable.joins import ChildrenCall
 from hourhand.domain.durable.run_calls import (
     CancelChildren,
     ChildResults,
     LiveChildren,
     NextChildren,
 )
+from hourhand.domain.durable.writes import put_join
 from hourhand.domain.errors import Compensated, InvalidInput, Unavailable, WrongState
 from hourhand.domain.jobs.job import EventKind, HistoryEvent, Job, JobStatus
 from hourhand.domain.jobs.parents import (

@@ -11,14 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from hourhand.domain.durable.joins import JoinedCall
 from hourhand.domain.durable.names import branch_of, is_below
 from hourhand.domain.jobs.job import ErrorInfo
 from hourhand.domain.side_items import SideItem, SideKey
-
-if TYPE_CHECKING:
-    from hourhand.domain.durable.joins import JoinedCall
 
 MAX_RECORDS = 100_000
 MAX_JOURNAL_BYTES = 200_000_000
@@ -185,6 +183,23 @@ def record_of(item: SideItem) -> Record:
     values |= {flag: bool(values.get(flag)) for flag in _FLAGS}
     outcome = RecordOutcome(item.text("outcome") or RecordOutcome.SUCCEEDED)
     return Record(**{**values, "kind": RecordKind(rest[0]), "path": rest[1:], "outcome": outcome})
+
+
+def record_of_children(joined: JoinedCall) -> Record:
+    """Return a call that submitted children as one record of its journal."""
+    first = joined.records[0]
+    return Record(
+        kind=RecordKind.CHILD,
+        path=first.path,
+        created_ms=first.created_ms,
+        outcome=RecordOutcome.SUCCEEDED if joined.is_over else RecordOutcome.WAITING,
+        round=max(record.round for record in joined.records),
+        token=first.token,
+        index=first.order,
+        began_ms=first.began_ms,
+        text=first.result_text,
+        joined=joined,
+    )
 
 
 def journal_prefix(segment: int) -> str:

@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from hourhand.domain.conditions import Compares, Condition, NoItem, Path, either
+from hourhand.domain.conditions import Absent, Compares, Condition, NoItem, Path, either
+from hourhand.domain.durable.joins import (
+    ENDS,
+    ChildrenCall,
+    JoinRecord,
+    join_record_key,
+    root_key,
+)
 from hourhand.domain.durable.records import (
     ATTRIBUTES,
     Record,
@@ -15,6 +22,7 @@ from hourhand.domain.durable.records import (
     record_key,
     value_key,
 )
+from hourhand.domain.jobs.parents import ParentLink
 from hourhand.domain.side_items import SideItemUpdate, Stored
 
 Alternative = Condition | tuple[Condition, ...]
@@ -175,4 +183,123 @@ def cursor_allowed(scope: Scope, floor: int, saves: int) -> tuple[Alternative, .
         *scope.may_put(floor),
         (*goes_on, Compares("token", "<", scope.token)),
         (*goes_on, Compares("token", "=", scope.token), Compares("count", "=", saves)),
+    )
+
+
+def put_join(
+    scope: Scope, path: str, key: str, number: int, call: ChildrenCall, *, order: int, now_ms: int
+) -> SideItemUpdate:
+    """Return the write that puts a join record, unless it is there. It precedes its children."""
+    given: dict[Path, Stored | None] = {
+        "window": call.window,
+        "tolerate": call.tolerate,
+        "min_success": call.min_success,
+        "is_abandoned": 1 if call.is_abandoned else None,
+        "is_map": 1 if call.is_map else None,
+    }
+    return SideItemUpdate(
+        key=join_record_key(scope.run_id, scope.segment, key, number),
+        expect=(NoItem(),),
+        sets={
+            "created_ms": scope.created_ms,
+            "round": scope.round,
+            "token": scope.token,
+            "order": order,
+            "began_ms": now_ms,
+            "path": path,
+            "handler": call.handler,
+            "count": call.expected(number),
+            "total": call.total,
+            ENDS: {},
+            **{name: value for name, value in given.items() if value is not None},
+        },
+        keep_until=scope.keep_until,
+    )
+
+
+def put_root(scope: Scope, key: str, call: ChildrenCall) -> SideItemUpdate:
+    """Return the write that puts the root of a call, unless it is there."""
+    return SideItemUpdate(
+        key=root_key(scope.run_id, scope.segment, key),
+        expect=(NoItem(),),
+        sets={"created_ms": scope.created_ms, "count": call.records, "full": {}, "failed": {}},
+        keep_until=scope.keep_until,
+    )
+
+
+def report_success(link: ParentLink, result_text: str | None) -> SideItemUpdate:
+    """Return the write that records the success of a child, whatever stands of it."""
+    sets: dict[Path, Stored] = {(ENDS, str(link.position)): 0}
+    if result_text is not None:
+        sets["result_text"] = result_text
+    return _report(link, sets)
+
+
+def report_failure(link: ParentLink, round_: int) -> SideItemUpdate:
+    """Return the write that records that a child ended badly in its round.
+
+    Not over a success, an end in a later round, or the demand for a later round: then the report
+    is late.
+    """
+    entry = (ENDS, str(link.position))
+    allowed = either(
+        Absent(entry),
+        (Compares(entry, ">=", -round_), Compares(entry, "<", 0)),
+        (Compares(entry, ">", 0), Compares(entry, "<", round_)),
+    )
+    return _report(link, {entry: round_}, allowed)
+
+
+def _report(link: ParentLink, sets: Mapping[Path, Stored], *clauses: Condition) -> SideItemUpdate:
+    return SideItemUpdate(
+        key=join_record_key(link.run_id, link.segment, link.join_key, link.record_number),
+        expect=clauses,
+        # Without an end: where the run is gone, the report must not create an item.
+        sets=sets,
+    )
+
+
+def report_full(run_id: str, segment: int, record: JoinRecord) -> SideItemUpdate:
+    """Return the write that records in the root that a join record is full.
+
+    With its failures: the last child to end may be the one that the call does not tolerate. Nothing
+    removes the entry where a redrive opens the record again: what the root has too much costs an
+    invocation, and what it lacked would be a wake-up that is lost.
+    """
+    number = str(record.number)
+    sets: dict[Path, Stored] = {("full", number): record.succeeded}
+    if record.failed:
+        sets["failed", number] = record.failed
+    return SideItemUpdate(key=root_key(run_id, segment, record.key), sets=sets)
+
+
+def report_failures(run_id: str, segment: int, record: JoinRecord) -> SideItemUpdate:
+    """Return the write that records in the root how many children of a record ended badly.
+
+    A late copy with a lower number is refused.
+    """
+    entry = ("failed", str(record.number))
+    fewer = either(Absent(entry), Compares(entry, "<", record.failed))
+    root = root_key(run_id, segment, record.key)
+    return SideItemUpdate(key=root, expect=(fewer,), sets={entry: record.failed})
+
+
+def require_rounds(scope: Scope, record: JoinRecord, rounds: Mapping[int, int]) -> SideItemUpdate:
+    """Return the write after which only later ends of failed children count.
+
+    ``rounds``: by the position, the round from which on. It names what was read: a child that a
+    person redrove may have succeeded since. The record has the round of the run then.
+    """
+    return SideItemUpdate(
+        key=join_record_key(scope.run_id, scope.segment, record.key, record.number),
+        expect=(
+            Compares("created_ms", "=", scope.created_ms),
+            Compares("round", "=", record.round),
+            *(Compares((ENDS, str(n)), "=", record.ends[n]) for n in rounds),
+        ),
+        # Not lower: a late owner of an older round must not open the record once more.
+        sets={
+            "round": max(scope.round, record.round),
+            **{(ENDS, str(n)): -round_ for n, round_ in rounds.items()},
+        },
     )

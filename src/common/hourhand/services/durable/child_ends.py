@@ -9,12 +9,14 @@ from hourhand.domain.durable.joins import (
     JoinRecord,
     RootRecord,
     join_of,
+    root_of,
+    wakes_run,
+)
+from hourhand.domain.durable.writes import (
     report_failure,
     report_failures,
     report_full,
     report_success,
-    root_of,
-    wakes_run,
 )
 from hourhand.domain.jobs.job import Content, Job, JobStatus
 from hourhand.domain.jobs.parents import ParentLink

@@ -18,7 +18,6 @@ from hourhand.domain.durable.joins import (
     join_of,
     join_prefix,
     join_record_key,
-    report_full,
     root_key,
     root_of,
 )
@@ -37,7 +36,7 @@ from hourhand.domain.durable.open_batches import (
     state_total,
 )
 from hourhand.domain.durable.records import MAX_RECORDS, Journal
-from hourhand.domain.durable.writes import Scope
+from hourhand.domain.durable.writes import Scope, report_full
 from hourhand.domain.errors import (
     BatchClosed,
     FieldError,

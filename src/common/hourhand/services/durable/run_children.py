@@ -12,13 +12,16 @@ from hourhand.domain.durable.joins import (
     JoinedCall,
     JoinRecord,
     join_of,
-    put_join,
-    put_root,
-    require_rounds,
     root_key,
     root_of,
 )
-from hourhand.domain.durable.records import CHILDREN, RecordKind, RecordOutcome, error_text
+from hourhand.domain.durable.records import (
+    CHILDREN,
+    RecordKind,
+    RecordOutcome,
+    error_text,
+    record_of_children,
+)
 from hourhand.domain.durable.run_calls import (
     CancelChildren,
     ChildFailure,
@@ -34,7 +37,7 @@ from hourhand.domain.durable.run_calls import (
     NextChildren,
     WaitUntil,
 )
-from hourhand.domain.durable.writes import wait_allowed
+from hourhand.domain.durable.writes import put_join, put_root, require_rounds, wait_allowed
 from hourhand.domain.errors import InvalidInput, TooLarge
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.parents import (
@@ -142,7 +145,7 @@ def _submit_group(
         run.ports.side_items.write_item(put_root(run.scope, key, call))
     for number in numbers:
         joined = joined.with_record(_put_join(run, path, key, number, call))
-    run.journal.put(joined.as_record())
+    run.journal.put(record_of_children(joined))
     if not records and run.children_total is not None:
         run.children_total += call.total
     run.ports.children.put(children)
@@ -192,7 +195,7 @@ def _repair(run: RunRecords, joined: JoinedCall, spec_of: Callable[[int], ChildS
     if not joined.call.is_abandoned:
         for record in joined.records:
             joined = joined.with_record(_require_rounds(run, record))
-        run.journal.put(joined.as_record())
+        run.journal.put(record_of_children(joined))
         _redrive_required(run, joined)
     # An invocation goes on behind the puts of a group: its next record says that they are done.
     group = joined.last_group

@@ -18,6 +18,7 @@ from hourhand.domain.durable.records import (
     journal_prefix,
     record_key,
     record_of,
+    record_of_children,
 )
 from hourhand.domain.durable.writes import Scope
 from hourhand.domain.jobs.job import Job
@@ -82,7 +83,8 @@ class DurableRuns:
         # A call that was reset has several under one path: the last one is in force. Members that
         # requests added have no order, so the rounds come first.
         calls = sorted(
-            (call.as_record() for call in joined), key=lambda record: (record.round, record.order)
+            (record_of_children(call) for call in joined),
+            key=lambda record: (record.round, record.order),
         )
         others = (i for i in items if i.key.kind not in _NO_RECORDS)
         return [
