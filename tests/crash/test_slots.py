@@ -22,7 +22,7 @@ from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.aspects import Candidate
 from hourhand.services.jobs.due import outgoing_of
 from hourhand.services.limits import wait_queues
-from hourhand.services.limits.slot_release import SlotRelease
+from hourhand.services.limits.aspect import LimitsAspect
 from hourhand.services.limits.slot_tables import SlotTables
 from hourhand.services.limits.wait_queues import WaitQueues
 from hourhand.testing import Crash
@@ -569,7 +569,7 @@ def test_the_record_of_a_newer_generation_is_not_deleted_by_a_late_delete(
     world.deliver()
     with monkeypatch.context() as patched:
         # Who changes it dies before the record of the older generation is deleted.
-        patched.setattr(SlotRelease, "after_move", lambda *_: None)
+        patched.setattr(LimitsAspect, "after_move", lambda *_: None)
         world.change(waiting, payload="new")
     world.advance(1)
     late = world.submit(id="late")

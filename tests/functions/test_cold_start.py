@@ -95,8 +95,8 @@ SPARED_BY_ALL = {"aws_xray_sdk", "boto3", "croniter", "httpx", "hourhand.client"
             # What visits schedules is loaded once one is due.
             | {"hourhand.services.schedules.visit", "hourhand.services.schedules.occurrence_jobs"}
             | {"hourhand.services.jobs.operations", "hourhand.services.schedules.failure_pauses"}
-            # What releases slots is loaded once a job of a limit or a group ended.
-            | {"hourhand.services.limits.slot_release"}
+            # The rates of jobs are loaded once a worker or an operator asks for them.
+            | {"hourhand.services.limits.rates_rule", "hourhand.services.limits.rate_limiters"}
             | {"hourhand.ports.idempotency_store"},
         ),
         (

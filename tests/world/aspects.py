@@ -7,22 +7,23 @@ from typing import Any
 from hourhand.domain.jobs.job import Job
 from hourhand.memory.handler_directory import MemoryHandlerDirectory
 from hourhand.ports.job_store import JobDetails
-from hourhand.services.limits.of_jobs import LimitsAspect
+from hourhand.services.limits.aspect import LimitsAspect
 
 NEVER_ASKED: Any = None
 """A part that a test does not reach."""
 
 
-class _NoSlots:
-    def after_move(self, before: Job, after: Job) -> None:
-        """Release nothing: there are no slots."""
+class _NoLimits:
+    def of(self, job: Job) -> tuple[()]:
+        """Return no limit, so that no slot is released."""
+        return ()
 
 
 def no_limits() -> LimitsAspect:
     """Return what limits do for jobs whose handler has none, and whose groups have no slots."""
-    slots: Any = _NoSlots()
+    limits: Any = _NoLimits()
     handlers = MemoryHandlerDirectory("greet")
-    return LimitsAspect(handlers, NEVER_ASKED, slots, NEVER_ASKED, NEVER_ASKED)
+    return LimitsAspect(handlers, limits, NEVER_ASKED, NEVER_ASKED, NEVER_ASKED)
 
 
 def ended(job: Job) -> JobDetails:

@@ -170,7 +170,7 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     from hourhand.services.jobs.execution import ExecutionService
     from hourhand.services.jobs.keyed_execution import IdempotencyGuard
     from hourhand.services.jobs.pause_rule import PauseRule
-    from hourhand.services.limits.of_jobs import RuleOfLimits
+    from hourhand.services.limits.aspect import RuleOfLimits
     from hourhand.worker import FaultTimer, WorkerRuntime
 
     # With adapters in memory, the process belongs to its tests or to the memory cloud.

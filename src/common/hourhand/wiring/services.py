@@ -40,15 +40,13 @@ if TYPE_CHECKING:
     from hourhand.services.jobs.recovery import RecoveryService
     from hourhand.services.jobs.unique_jobs import UniqueRecords
     from hourhand.services.jobs.waiter_records import WaiterRecords
+    from hourhand.services.limits.aspect import LimitsAspect
     from hourhand.services.limits.deadlocks import Deadlocks
-    from hourhand.services.limits.handler_starts import HandlerStarts
     from hourhand.services.limits.job_limits import JobLimits
     from hourhand.services.limits.known_overrides import KnownOverrides
-    from hourhand.services.limits.of_jobs import LimitsAspect
     from hourhand.services.limits.rate_limiters import RateLimiters
     from hourhand.services.limits.rates_rule import RateWaits
     from hourhand.services.limits.rechecks import Rechecks
-    from hourhand.services.limits.slot_release import SlotRelease
     from hourhand.services.limits.slot_tables import SlotTables
     from hourhand.services.limits.slot_waits import SlotWaits
     from hourhand.services.limits.wait_queues import WaitQueues
@@ -253,15 +251,14 @@ class Wiring:
 
     @cached_property
     def limits_of_jobs(self) -> LimitsAspect:
-        from hourhand.services.limits.of_jobs import LimitsAspect
+        from hourhand.services.limits.aspect import LimitsAspect
 
         later = self.later
         return self.build(
             LimitsAspect,
             limits=later("limits"),
-            slots=later("slot_release"),
+            queues=later("wait_queues"),
             rates=later("rate_waits"),
-            starts=later("handler_starts"),
         )
 
     @cached_property
@@ -283,12 +280,6 @@ class Wiring:
         from hourhand.services.limits.rates_rule import RateWaits
 
         return self.build(RateWaits, worker=getattr(self, "worker", ""))
-
-    @cached_property
-    def handler_starts(self) -> HandlerStarts:
-        from hourhand.services.limits.handler_starts import HandlerStarts
-
-        return self.build(HandlerStarts)
 
     @cached_property
     def line_rule(self) -> StartRule:
@@ -346,12 +337,6 @@ class Wiring:
         from hourhand.services.limits.deadlocks import Deadlocks
 
         return self.build(Deadlocks)
-
-    @cached_property
-    def slot_release(self) -> SlotRelease:
-        from hourhand.services.limits.slot_release import SlotRelease
-
-        return self.build(SlotRelease, queues=self.wait_queues)
 
     @cached_property
     def ports(self) -> RunPorts:

@@ -15,12 +15,12 @@ from hourhand.memory import START, MemoryHandlerDirectory
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.limits import operations, wait_queues
+from hourhand.services.limits.aspect import LimitsAspect
 from hourhand.services.limits.operations import (
     JobOfLimit,
     LimitReport,
     LimitService,
 )
-from hourhand.services.limits.slot_release import SlotRelease
 from tests.world.faults import Faults
 from tests.world.limits import holders, limited, running, while_one_runs
 from tests.world.runs import fail, succeed
@@ -70,7 +70,7 @@ def test_a_slot_that_a_dead_worker_did_not_free_counts_for_a_lease_at_most(most:
     world.submit(id="one")
     [delivery] = world.receive()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SlotRelease, "after_move", lambda *_: None)
+        patch.setattr(LimitsAspect, "after_move", lambda *_: None)
         world.handle(delivery)
     world.queues.purge()
     assert world.job("one").status is JobStatus.SUCCEEDED

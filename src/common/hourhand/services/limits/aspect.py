@@ -7,36 +7,57 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.outbox import waits_for_slot
 from hourhand.domain.jobs.waiting import Reserved, TakenStart
+from hourhand.domain.limits.shards import unpack_shards
+from hourhand.domain.limits.slots import generation_ended, slot_ends
 from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.job_store import JobDetails
+from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.aspects import DONE, Candidate, Deferred, Settled, StartRule
+from hourhand.services.optional import leaving_newer, reason_of
 
 if TYPE_CHECKING:
     from hourhand.domain.limits.declarations import Limit
-    from hourhand.services.limits.handler_starts import HandlerStarts
     from hourhand.services.limits.job_limits import JobLimits
     from hourhand.services.limits.rates_rule import RateWaits
-    from hourhand.services.limits.slot_release import SlotRelease
+    from hourhand.services.limits.wait_queues import WaitQueues
 
 
 @dataclass(frozen=True, slots=True)
 class LimitsAspect:
     """Implements `LimitsOfJobs`, and the outbox task that releases slots.
 
-    Its parts are imported once a job with limits asks for them.
+    Its parts are imported once a job with limits asks for them. Slots are always released after the
+    write that ended their generation: if they were freed first, a worker with a copy of the message
+    could claim the job without a slot.
     """
 
     handlers: HandlerDirectory
     limits: JobLimits
-    slots: SlotRelease
+    queues: WaitQueues
     rates: RateWaits
-    starts: HandlerStarts
+    telemetry: Telemetry
 
     def after_move(self, before: Job, after: Job) -> None:
-        """Release the slots of ``before`` if a move ended its generation. Raises nothing."""
-        if self._are_of(before):
-            self.slots.after_move(before, after)
+        """Release the slots of ``before`` if a move ended its generation. Raises nothing.
+
+        A job that was parked is left to its outbox task. A slot that stays is found by a job that
+        finds the limit full, and by the sweep's recheck.
+        """
+        is_left = after.status.is_final and waits_for_slot(after)
+        if not self._are_of(before) or is_left or not generation_ended(before, after):
+            return
+        try:
+            with leaving_newer(self.telemetry):
+                self.release(before, after)
+        except Exception as error:  # noqa: BLE001 - the move stands, whatever this was
+            self.telemetry.count("releases_failed")
+            self.telemetry.warning(
+                "The slots of a job could not be released. A job that needs one finds them.",
+                job_id=before.id,
+                reason=reason_of(error),
+            )
 
     def settle(self, ended: JobDetails) -> Settled:
         """Release the slots of a job that ended. Raises `Unavailable`."""
@@ -45,14 +66,32 @@ class LimitsAspect:
         return DONE
 
     def release(self, ended: Job, after: Job) -> None:
-        """Release the slots of a generation that ended. Raises `Unavailable`."""
-        if self._are_of(ended):
-            self.slots.release(ended, after)
+        """Release the slots of the generation of ``ended``. Safe to repeat; raises `Unavailable`.
+
+        Also for a message of a generation that ended: the message of a worker that died is
+        redelivered, and settles what that worker left.
+        """
+        if not self._are_of(ended):
+            return
+        shards = unpack_shards(ended.slot_shards)
+        for limit in self.limits.of(ended):
+            slots = self.queues.tables.slots_of(limit)
+            if slots is not None and slot_ends(ended, after, slots.holds):
+                self.queues.release_all(slots, ended, shards.get(limit.position))
 
     def release_other(self, job: Job, granted: int) -> None:
-        """Release a slot that a running job was granted besides its own. Raises `Unavailable`."""
-        if job.slot_shards is not None:
-            self.slots.release_other(job, granted)
+        """Release a slot of the shard ``granted`` of a job that runs with one of another shard.
+
+        Components that end jobs of several shards at once may all hand their slots to one waiter.
+        The message of each names its shard. Raises `Unavailable`.
+        """
+        if job.slot_shards is None:
+            return
+        for limit in self.limits.of(job):
+            slots = self.queues.tables.slots_of(limit)
+            noted = unpack_shards(job.slot_shards).get(limit.position, granted)
+            if slots is not None and noted != granted:
+                self.queues.release_held(slots.at(granted), job)
 
     def hold_rates(self, job: Job, until: datetime) -> None:
         """Let no job start before a time that has the rate limits of ``job``."""
@@ -70,8 +109,8 @@ class LimitsAspect:
     def take(
         self, job: Job, name: str, cost: float, longest: timedelta, reserved: Reserved
     ) -> TakenStart:
-        """Take a start for a handler; see `HandlerStarts.take`."""
-        return self.starts.take(job, name, cost, longest, reserved)
+        """Take a start for a handler; see `RateWaits.take`."""
+        return self.rates.take(job, name, cost, longest, reserved)
 
     def _are_of(self, job: Job) -> bool:
         """Whether a job has limits, by itself or by its handler."""
