@@ -293,7 +293,7 @@ def _end_of_text(store: JobStore, job_id: str, item: str) -> datetime:
     """Return until when a text is kept."""
     if not isinstance(store, DynamoJobStore):
         return cast("MemoryJobStore", store).kept_texts(job_id)[item].keep_until
-    kept = store._client.get_item(TableName=store.table, Key=text_key(job_id, item))["Item"]
+    kept = store._records.client.get_item(TableName=store.table, Key=text_key(job_id, item))["Item"]
     return datetime.fromtimestamp(int(kept["x"]["N"]), UTC)
 
 

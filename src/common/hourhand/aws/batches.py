@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from botocore import xform_name
 from botocore.exceptions import BotoCoreError, ClientError
 
 from hourhand.aws.failures import Call, error_code, is_throttle, settled, told
@@ -40,13 +41,6 @@ C = TypeVar("C")
 
 Statement = Mapping[str, Any]
 """One member of a BatchExecuteStatement."""
-
-_METHODS = {
-    "BatchExecuteStatement": "batch_execute_statement",
-    "BatchGetItem": "batch_get_item",
-    "Query": "query",
-    "SendMessageBatch": "send_message_batch",
-}
 
 _REFUSED = frozenset({"ConditionalCheckFailed", "DuplicateItem"})
 """Codes of a statement whose condition does not hold: of an UPDATE, of an INSERT."""
@@ -95,7 +89,7 @@ class Bulk(Generic[C]):
         """
         if isinstance(self.client, LeanClient):
             return self.client.many(operation, asked, attempts, on_answer)
-        method = getattr(self.client, _METHODS[operation])
+        method = getattr(self.client, xform_name(operation))
         answers: list[Any | Failure] = []
         for place, arguments in enumerate(asked):
             if answers and isinstance(answers[-1], BotoCoreError):

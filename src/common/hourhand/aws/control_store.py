@@ -33,8 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 import botocore
 
-from hourhand.aws.batches import Bulk, read_in_batches
-from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
+from hourhand.aws.failures import ConditionRefused
 from hourhand.aws.layout.values import Item, Value, number, read_text, read_time, text, time
 from hourhand.aws.layout.versions import (
     NOT_NEWER,
@@ -46,6 +45,7 @@ from hourhand.aws.layout.versions import (
     require_known,
     version_value,
 )
+from hourhand.aws.records import Records
 from hourhand.aws.table_schema import (
     CALLER_KEYS,
     ID_KEY,
@@ -86,8 +86,7 @@ class DynamoControlStore:
         sleep: Callable[[float], None] = sleep_seconds,
     ) -> None:
         """Call nothing yet. ``sleep`` waits between the tries of a batch, in seconds."""
-        self._client = client
-        self._table = table_name
+        self._records = Records(client, table_name)
         self._sleep = sleep
 
     # --- leases ---
@@ -322,10 +321,8 @@ class DynamoControlStore:
             "v": version_value(Kind.TICK),
             "tick": text(record_text(TickRecord, replace(record, botocore=botocore.__version__))),
         }
-        ask_conditionally(
-            self._call("PutItem"),
-            self._client.put_item,
-            TableName=self._table,
+        self._records.write(
+            "PutItem",
             Item=item,
             ConditionExpression=NOT_NEWER,
             ExpressionAttributeValues={":known": known_value(Kind.TICK)},
@@ -387,20 +384,13 @@ class DynamoControlStore:
     def read_callers(self, keys: Sequence[str]) -> Mapping[str, str]:
         """Read identities by their keys; keys without one, or of a newer form, are left out."""
         names = [{"p": text(CALLER_KEYS + key)} for key in dict.fromkeys(keys)]
-        items = read_in_batches(Bulk(self._client), self._table, names, self._sleep)
+        items = self._records.read_many(names, self._sleep)
         return found_in(Kind.CALLER, items, _caller_key_of, _identity_in, None)
 
     # --- parts ---
 
     def _read(self, key: str, kind: Kind, *, may_lag: bool = False) -> Item | None:
-        answer = ask(
-            self._call("GetItem"),
-            self._client.get_item,
-            TableName=self._table,
-            Key={"p": text(key)},
-            ConsistentRead=not may_lag,
-        )
-        item = answer.get("Item")
+        item = self._records.read({"p": text(key)}, is_consistent=not may_lag)
         if item is not None:
             require_known(kind, item, key)
         return item
@@ -424,19 +414,14 @@ class DynamoControlStore:
     def _write(
         self, key: str, update: str, condition: str, values: Mapping[str, Value]
     ) -> Any | ConditionRefused:
-        return ask_conditionally(
-            self._call("UpdateItem"),
-            self._client.update_item,
-            TableName=self._table,
+        return self._records.write(
+            "UpdateItem",
             Key={"p": text(key)},
             UpdateExpression=update,
             ConditionExpression=condition,
             ExpressionAttributeValues=dict(values),
             ReturnValuesOnConditionCheckFailure="ALL_OLD",
         )
-
-    def _call(self, operation: str) -> Call:
-        return Call(operation, f"table {self._table}")
 
 
 def _caller_key_of(item: Item) -> str:

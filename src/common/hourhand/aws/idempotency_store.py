@@ -17,7 +17,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
+from hourhand.aws.failures import ConditionRefused
 from hourhand.aws.layout.jobs import content_value, read_content
 from hourhand.aws.layout.values import (
     Item,
@@ -30,6 +30,7 @@ from hourhand.aws.layout.values import (
     time,
 )
 from hourhand.aws.layout.versions import NOT_NEWER, Kind, known_value, require_known, version_value
+from hourhand.aws.records import Records
 from hourhand.domain.errors import Unavailable
 from hourhand.ports.idempotency_store import IdempotencyRecord
 
@@ -52,8 +53,7 @@ class DynamoIdempotencyStore:
 
     def __init__(self, client: DynamoDBClient, table_name: str) -> None:
         """Call nothing yet."""
-        self._client = client
-        self._table = table_name
+        self._records = Records(client, table_name)
 
     def begin(self, record: IdempotencyRecord, *, now: datetime) -> IdempotencyRecord | None:
         """Claim the key for an attempt; ``None`` when written, else the record that stands.
@@ -61,10 +61,8 @@ class DynamoIdempotencyStore:
         Raises `Unavailable` where records come and go under every try.
         """
         for _ in range(MAX_BEGIN_TRIES):
-            answer = ask_conditionally(
-                self._call("PutItem"),
-                self._client.put_item,
-                TableName=self._table,
+            answer = self._records.write(
+                "PutItem",
                 Item=_item_of(record),
                 ConditionExpression=_MAY_CLAIM,
                 ExpressionAttributeValues={
@@ -79,7 +77,7 @@ class DynamoIdempotencyStore:
             )
             if not isinstance(answer, ConditionRefused):
                 return None
-            standing = answer.item or self._read(record.key)
+            standing = answer.item or self._records.read({"p": text(record.key)})
             if standing is not None:
                 require_known(Kind.IDEMPOTENCY, standing, record.job_id)
                 return _record_from(standing)
@@ -88,10 +86,8 @@ class DynamoIdempotencyStore:
     def finish(self, record: IdempotencyRecord) -> bool:
         """Store the result, if the record is still ours (job, creation, token). Whether it was."""
         kept = {name: value for name, value in _item_of(record).items() if name != "p"}
-        answer = ask_conditionally(
-            self._call("UpdateItem"),
-            self._client.update_item,
-            TableName=self._table,
+        answer = self._records.write(
+            "UpdateItem",
             Key={"p": text(record.key)},
             UpdateExpression="SET " + ", ".join(f"{name} = :{name}" for name in kept),
             ConditionExpression=f"j = :job AND c = :created AND f = :token AND {NOT_NEWER}",
@@ -104,19 +100,6 @@ class DynamoIdempotencyStore:
             },
         )
         return not isinstance(answer, ConditionRefused)
-
-    def _read(self, key: str) -> Item | None:
-        answer = ask(
-            self._call("GetItem"),
-            self._client.get_item,
-            TableName=self._table,
-            Key={"p": text(key)},
-            ConsistentRead=True,
-        )
-        return answer.get("Item")
-
-    def _call(self, operation: str) -> Call:
-        return Call(operation, f"table {self._table}")
 
 
 def _item_of(record: IdempotencyRecord) -> dict[str, Value]:

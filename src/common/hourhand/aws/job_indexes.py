@@ -24,7 +24,7 @@ from hourhand.aws.layout.jobs import (
 )
 from hourhand.aws.layout.values import read_text, read_time, text
 from hourhand.aws.lean import Failure
-from hourhand.aws.records import Position, QueriedPage, query_page, require_limit
+from hourhand.aws.records import Position, QueriedPage, Records, require_limit
 from hourhand.aws.table_schema import DEAD_INDEX, LISTING_INDEX, LISTING_SHARDS, RUN_AT_INDEX
 from hourhand.domain.jobs.job import IndexEntry
 from hourhand.domain.ticks.watermark import Place
@@ -88,13 +88,14 @@ class JobIndexes:
         """Call nothing yet."""
         self.bulk: Bulk[Any] = bulk
         self.table = table
+        self._pages = Records(bulk.client, table)
 
     def read_bucket(
         self, bucket: int, shard: int, *, position: Position | None, limit: int
     ) -> IndexPage:
         """Read one page of one shard of a bucket of the ``run_at`` index."""
         arguments = _bucket_query(bucket, shard, limit)
-        return _index_page(query_page(self.bulk.client, self.table, position, **arguments))
+        return _index_page(self._pages.query(position, **arguments))
 
     def read_buckets(self, places: Sequence[Place], *, limit: int) -> list[IndexPage | None]:
         """Read the first page of many shards of buckets, side by side, in their order.
@@ -163,9 +164,7 @@ class JobIndexes:
         limit: int,
         position: Position | None,
     ) -> QueriedPage:
-        return query_page(
-            self.bulk.client,
-            self.table,
+        return self._pages.query(
             position,
             IndexName=index,
             KeyConditionExpression=f"{key} = :partition AND c BETWEEN :first AND :end",

@@ -22,7 +22,7 @@ from hourhand.aws.batches import (
     read_in_batches,
     write_in_batches,
 )
-from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally, told
+from hourhand.aws.failures import ConditionRefused, told
 from hourhand.aws.job_indexes import JobIndexes
 from hourhand.aws.layout import side_items
 from hourhand.aws.layout.jobs import HOT_ITEM, hot_key, job_from_item, job_id_of, job_to_item
@@ -36,7 +36,7 @@ from hourhand.aws.layout.versions import (
     known_value,
     other_known_version,
 )
-from hourhand.aws.records import query_page
+from hourhand.aws.records import Position, Records
 from hourhand.aws.transitions import Statements, update_arguments
 from hourhand.domain.errors import HourhandError, PutOff, WrittenByNewer, or_error
 from hourhand.domain.jobs.job import Attempt, Job
@@ -82,7 +82,7 @@ class DynamoJobStore(JobIndexes):
     ) -> None:
         """Call nothing yet. ``sleep`` waits between the tries of a batch, in seconds."""
         super().__init__(bulk or Bulk(client), table_name)
-        self._client = client
+        self._records = Records(client, table_name)
         self._batch_marks = batch_marks
         self._telemetry = telemetry
         self._sleep = sleep
@@ -91,10 +91,8 @@ class DynamoJobStore(JobIndexes):
 
     def put(self, job: Job) -> WriteResult:
         """Write a new job, if no item of that id exists."""
-        answer = ask_conditionally(
-            self._call("PutItem"),
-            self._client.put_item,
-            TableName=self.table,
+        answer = self._records.write(
+            "PutItem",
             Item=job_to_item(job),
             ConditionExpression="attribute_not_exists(p)",
             ReturnValuesOnConditionCheckFailure="ALL_OLD",
@@ -132,7 +130,8 @@ class DynamoJobStore(JobIndexes):
             raise answer
         if answer.verdict.may_help:
             stored = False if answer.verdict is Verdict.PUT_OFF else None
-            detail = f"{self._call('BatchExecuteStatement')} is throttled; try again in a moment."
+            call = self._records.call("BatchExecuteStatement")
+            detail = f"{call} is throttled; try again in a moment."
             raise PutOff(detail, stored=stored, job_id=job.id)
         if answer.verdict is Verdict.APPLIED:
             return Applied(job)
@@ -146,13 +145,11 @@ class DynamoJobStore(JobIndexes):
         answer = in_its_version(Kind.JOB, lambda version: self._update(move, version))
         if isinstance(answer, ConditionRefused):
             return self._refused(move, self._current(move.job_id, answer.item))
-        return Applied(job_from_item(told(self._call("UpdateItem"), answer, "Attributes")))
+        return Applied(job_from_item(told(self._records.call("UpdateItem"), answer, "Attributes")))
 
     def _update(self, move: Transition, version: int) -> Any | ConditionRefused:
-        return ask_conditionally(
-            self._call("UpdateItem"),
-            self._client.update_item,
-            TableName=self.table,
+        return self._records.write(
+            "UpdateItem",
             ReturnValues="ALL_NEW",
             ReturnValuesOnConditionCheckFailure="ALL_OLD",
             **update_arguments(move, version),
@@ -206,14 +203,7 @@ class DynamoJobStore(JobIndexes):
 
     def get(self, job_id: str) -> Job | None:
         """Read one job's hot item, strongly consistent."""
-        answer = ask(
-            self._call("GetItem"),
-            self._client.get_item,
-            TableName=self.table,
-            Key=hot_key(job_id),
-            ConsistentRead=True,
-        )
-        item = answer.get("Item")
+        item = self._records.read(hot_key(job_id))
         return job_from_item(item) if item else None
 
     def get_many(self, job_ids: Sequence[str]) -> Found[str, Job]:
@@ -282,22 +272,13 @@ class DynamoJobStore(JobIndexes):
 
     def get_text(self, job_id: str, item: str) -> str | None:
         """Read a text kept beside a job, or ``None`` where it is gone."""
-        answer = ask(
-            self._call("GetItem"),
-            self._client.get_item,
-            TableName=self.table,
-            Key=side_items.text_key(job_id, item),
-            ConsistentRead=True,
-        )
-        kept = answer.get("Item")
+        kept = self._records.read(side_items.text_key(job_id, item))
         return side_items.read_kept_text(kept) if kept else None
 
     def extend_text(self, job_id: str, item: str, keep_until: datetime) -> None:
         """Keep it longer. Does nothing where it is gone, or kept so long already."""
-        ask_conditionally(
-            self._call("UpdateItem"),
-            self._client.update_item,
-            TableName=self.table,
+        self._records.write(
+            "UpdateItem",
             Key=side_items.text_key(job_id, item),
             UpdateExpression="SET x = :until",
             ConditionExpression=f"attribute_exists(p) AND x < :until AND {NOT_NEWER}",
@@ -322,10 +303,8 @@ class DynamoJobStore(JobIndexes):
         values: Mapping[str, Value] = MappingProxyType({}),
     ) -> None:
         """Keep it where the condition holds: at least, that no newer version keeps it already."""
-        ask_conditionally(
-            self._call("PutItem"),
-            self._client.put_item,
-            TableName=self.table,
+        self._records.write(
+            "PutItem",
             Item=item,
             ConditionExpression=condition,
             ExpressionAttributeValues={":known": known_value(kind), **values},
@@ -340,11 +319,9 @@ class DynamoJobStore(JobIndexes):
         of_job = "p = :job AND s BETWEEN :first AND :last"
         first = side_items.TEXT_PREFIX if with_texts else side_items.FAILURE_PREFIX
         values = {":job": text(job_id), ":first": text(first), ":last": text(HOT_ITEM)}
-        position: Mapping[str, Any] | None = None
+        position: Position | None = None
         for _ in range(MAX_DETAIL_PAGES):
-            page = query_page(
-                self._client,
-                self.table,
+            page = self._records.query(
                 position,
                 KeyConditionExpression=of_job,
                 ExpressionAttributeValues=values,
@@ -355,9 +332,6 @@ class DynamoJobStore(JobIndexes):
             position = page.position
             if position is None:
                 return
-
-    def _call(self, operation: str) -> Call:
-        return Call(operation, f"table {self.table}")
 
 
 def _is_of_other_version(answer: Answered) -> bool:

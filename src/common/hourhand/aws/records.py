@@ -1,4 +1,4 @@
-"""Records that are read and written as wholes, and pages of a table's queries.
+"""The calls on one table: records that are read and written as wholes, and pages of queries.
 
 Each write of a record is conditional on the one before it: the attribute ``q`` counts them (its
 ``sequence`` or ``revision``). No write changes a record of a newer version than this code knows,
@@ -7,10 +7,13 @@ see `hourhand.aws.layout.versions`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from botocore import xform_name
+
+from hourhand.aws.batches import Bulk, read_in_batches
 from hourhand.aws.failures import Call, ConditionRefused, ask, ask_conditionally
 from hourhand.aws.layout.values import Item, Value, number
 from hourhand.aws.layout.versions import NOT_NEWER, Kind, known_value
@@ -21,6 +24,21 @@ if TYPE_CHECKING:
 
 KEY = ("p", "s")
 """The key attributes of the tables that hold such records."""
+
+Position = Mapping[str, Any]
+"""Where a query goes on: DynamoDB's own LastEvaluatedKey."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueriedPage:
+    """Items in the order of the query, and where it goes on, if it does.
+
+    A query that only counts has the ``count`` alone.
+    """
+
+    items: Sequence[Item]
+    position: Position | None
+    count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +58,21 @@ class Records:
             ConsistentRead=is_consistent,
         )
         return answer.get("Item")
+
+    def read_many(
+        self, keys: Sequence[Mapping[str, Value]], sleep: Callable[[float], None]
+    ) -> list[Item]:
+        """Read the records under distinct ``keys`` as `read_in_batches` does."""
+        return read_in_batches(Bulk(self.client), self.table, keys, sleep)
+
+    def query(self, position: Position | None, **arguments: Any) -> QueriedPage:
+        """Query the table from ``position`` on (``None``: from the start)."""
+        if position is not None:
+            arguments["ExclusiveStartKey"] = position
+        answer = ask(self.call("Query"), self.client.query, TableName=self.table, **arguments)
+        return QueriedPage(
+            answer.get("Items", ()), answer.get("LastEvaluatedKey"), answer.get("Count", 0)
+        )
 
     def put(
         self, kind: Kind, item: Item, attributes: Collection[str] = ()
@@ -98,10 +131,8 @@ class Records:
         update = "SET " + ", ".join(f"#{name} = :{name}" for name in sets)
         if gone:
             update += " REMOVE " + ", ".join(f"#{name}" for name in gone)
-        answer = ask_conditionally(
-            self.call("UpdateItem"),
-            self.client.update_item,
-            TableName=self.table,
+        answer = self.write(
+            "UpdateItem",
             Key={name: item[name] for name in KEY},
             UpdateExpression=update,
             ConditionExpression=condition,
@@ -119,49 +150,22 @@ class Records:
     def _delete(
         self, key: Mapping[str, Value], condition: str, values: Mapping[str, Value]
     ) -> bool:
-        answer = ask_conditionally(
-            self.call("DeleteItem"),
-            self.client.delete_item,
-            TableName=self.table,
+        answer = self.write(
+            "DeleteItem",
             Key=key,
             ConditionExpression=condition,
             ExpressionAttributeValues=values,
         )
         return not isinstance(answer, ConditionRefused)
 
+    def write(self, operation: str, **arguments: Any) -> Any | ConditionRefused:
+        """Make a conditional write, by ``PutItem``, ``UpdateItem`` or ``DeleteItem``."""
+        method = getattr(self.client, xform_name(operation))
+        return ask_conditionally(self.call(operation), method, TableName=self.table, **arguments)
+
     def call(self, operation: str) -> Call:
         """Name a call on the table, for its errors."""
         return Call(operation, f"table {self.table}")
-
-
-# --- pages -------------------------------------------------------------------------------------
-
-Position = Mapping[str, Any]
-"""Where a query goes on: DynamoDB's own LastEvaluatedKey."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueriedPage:
-    """Items in the order of the query, and where it goes on, if it does.
-
-    A query that only counts has the ``count`` alone.
-    """
-
-    items: Sequence[Item]
-    position: Position | None
-    count: int = 0
-
-
-def query_page(
-    client: DynamoDBClient, table: str, position: Position | None, **arguments: Any
-) -> QueriedPage:
-    """Query ``table`` from ``position`` on (``None``: from the start)."""
-    if position is not None:
-        arguments["ExclusiveStartKey"] = position
-    answer = ask(Call("Query", f"table {table}"), client.query, TableName=table, **arguments)
-    return QueriedPage(
-        answer.get("Items", ()), answer.get("LastEvaluatedKey"), answer.get("Count", 0)
-    )
 
 
 def require_limit(limit: int) -> None:

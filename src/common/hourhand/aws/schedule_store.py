@@ -7,12 +7,10 @@ one's own whose answer was lost, which its ``write_id`` tells.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from hourhand.aws.batches import Bulk, read_in_batches
-from hourhand.aws.failures import ask_conditionally
 from hourhand.aws.layout.schedules import (
     BACKFILL_ATTRIBUTES,
     CALENDAR_ATTRIBUTES,
@@ -51,7 +49,7 @@ from hourhand.aws.layout.schedules import (
     walk_from_item,
     walk_to_item,
 )
-from hourhand.aws.layout.values import Item, read_text, read_time, text
+from hourhand.aws.layout.values import Item, Value, read_text, read_time, text
 from hourhand.aws.layout.values import time as time_value
 from hourhand.aws.layout.versions import (
     NOT_NEWER,
@@ -60,7 +58,7 @@ from hourhand.aws.layout.versions import (
     known_value,
     require_known,
 )
-from hourhand.aws.records import Records, query_page, require_limit
+from hourhand.aws.records import Position, QueriedPage, Records, require_limit
 from hourhand.aws.table_schema import DUE_INDEX, NAMES_INDEX
 from hourhand.domain.schedules.schedule import (
     Backfill,
@@ -84,12 +82,15 @@ from hourhand.ports.telemetry import Telemetry
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
+K = TypeVar("K", bound=str | tuple[str, str])
+V = TypeVar("V")
+
 MAX_JOURNAL_READS = 20
 """Megabytes of a journal read at once; older pages beyond them are left out."""
 
 
-class DynamoScheduleStore:
-    """Implements the port `ScheduleStore` on one table.
+class _SchedulesTable:
+    """What both stores of the schedules table have alike.
 
     ``telemetry`` receives what is left to a newer version.
     """
@@ -103,11 +104,42 @@ class DynamoScheduleStore:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Call nothing yet. ``sleep`` waits between the tries of a batch, in seconds."""
-        self._client = client
-        self._table = table_name
         self._telemetry = telemetry
         self._sleep = sleep
         self._records = Records(client, table_name)
+
+    def _read_many(
+        self,
+        kind: Kind,
+        keys: Iterable[Mapping[str, Value]],
+        key_of: Callable[[Item], K],
+        read: Callable[[Item], V],
+    ) -> Found[K, V]:
+        """Read records, strongly consistent; those that do not exist are left out."""
+        items = self._records.read_many(list(keys), self._sleep)
+        return found_in(kind, items, key_of, read, self._telemetry)
+
+    def _list_names(self, kind: str, after: str | None, limit: int) -> NamePage:
+        """Read one page of the index ``names``: a kind's in order, strictly after ``after``."""
+        require_limit(limit)
+        prefix = NAME_PREFIXES[kind]
+        condition, values = "l = :kind", {":kind": text(kind)}
+        if after is not None:
+            condition += " AND p > :after"
+            values[":after"] = text(prefix + after)
+        page = self._records.query(
+            None,
+            IndexName=NAMES_INDEX.name,
+            KeyConditionExpression=condition,
+            ExpressionAttributeValues=values,
+            Limit=limit,
+        )
+        names = tuple(read_text(item["p"]).removeprefix(prefix) for item in page.items)
+        return NamePage(names, names[-1] if names and page.position is not None else None)
+
+
+class DynamoScheduleStore(_SchedulesTable):
+    """Implements the port `ScheduleStore` on one table."""
 
     # --- the hot items ---
 
@@ -118,9 +150,8 @@ class DynamoScheduleStore:
 
     def get_many(self, schedule_ids: Sequence[str]) -> Found[str, Schedule]:
         """Read many, strongly consistent; ids without a schedule are left out."""
-        keys = [schedule_key(schedule_id) for schedule_id in dict.fromkeys(schedule_ids)]
-        items = read_in_batches(Bulk(self._client), self._table, keys, self._sleep)
-        return found_in(Kind.SCHEDULE, items, schedule_id_of, schedule_from_item, self._telemetry)
+        keys = map(schedule_key, dict.fromkeys(schedule_ids))
+        return self._read_many(Kind.SCHEDULE, keys, schedule_id_of, schedule_from_item)
 
     def write(self, schedule: Schedule, *, previous: int | None) -> Written | Outdated:
         """Store ``schedule`` if the record has the sequence ``previous`` (``None``: no record)."""
@@ -153,18 +184,13 @@ class DynamoScheduleStore:
         self, names: Sequence[tuple[str, str]]
     ) -> Found[tuple[str, str], ScheduleDefinition]:
         """Read definitions by (schedule id, name); unknown ones are left out."""
-        keys = [definition_key(schedule_id, name) for schedule_id, name in dict.fromkeys(names)]
-        items = read_in_batches(Bulk(self._client), self._table, keys, self._sleep)
-        return found_in(
-            Kind.DEFINITION, items, _definition_key_of, definition_from_item, self._telemetry
-        )
+        keys = (definition_key(schedule_id, name) for schedule_id, name in dict.fromkeys(names))
+        return self._read_many(Kind.DEFINITION, keys, _definition_key_of, definition_from_item)
 
     def retire_definition(self, schedule_id: str, name: str, keep_until: datetime) -> None:
         """Let a replaced definition expire. Does nothing where it is gone."""
-        ask_conditionally(
-            self._records.call("UpdateItem"),
-            self._client.update_item,
-            TableName=self._table,
+        self._records.write(
+            "UpdateItem",
             Key=definition_key(schedule_id, name),
             UpdateExpression="SET x = :until",
             ConditionExpression=f"attribute_exists(p) AND {NOT_NEWER}",
@@ -188,24 +214,11 @@ class DynamoScheduleStore:
     ) -> tuple[JournalPage, ...]:
         """Read pages whose first entry is before ``before``, newest page first."""
         require_limit(limit)
-        first, last = page_bounds(before)
+        bounds = page_bounds(before)
         pages: list[JournalPage] = []
-        position: Mapping[str, Any] | None = None
+        position: Position | None = None
         for _ in range(MAX_JOURNAL_READS):
-            found = query_page(
-                self._client,
-                self._table,
-                position,
-                KeyConditionExpression="p = :schedule AND s BETWEEN :first AND :last",
-                ExpressionAttributeValues={
-                    ":schedule": schedule_key(schedule_id)["p"],
-                    ":first": text(first),
-                    ":last": text(last),
-                },
-                ScanIndexForward=False,
-                ConsistentRead=True,
-                Limit=limit - len(pages),
-            )
+            found = self._newest(schedule_id, bounds, limit - len(pages), position)
             pages.extend(map(page_from_item, found.items))
             position = found.position
             if position is None or len(pages) >= limit:
@@ -227,8 +240,9 @@ class DynamoScheduleStore:
         self, schedule_id: str, *, before: tuple[datetime, int] | None, limit: int
     ) -> tuple[ScheduleEvent, ...]:
         """Read up to ``limit`` kept events, newest first, strongly consistent."""
+        require_limit(limit)
         found = self._newest(schedule_id, event_bounds(before), limit)
-        return tuple(map(event_from_item, found))
+        return tuple(map(event_from_item, found.items))
 
     # --- backfills ---
 
@@ -241,8 +255,9 @@ class DynamoScheduleStore:
         self, schedule_id: str, *, before: str | None, limit: int
     ) -> tuple[Backfill, ...]:
         """Read backfills, the highest id first, strongly consistent; those before an id alone."""
+        require_limit(limit)
         found = self._newest(schedule_id, backfill_bounds(before), limit)
-        return tuple(map(backfill_from_item, found))
+        return tuple(map(backfill_from_item, found.items))
 
     def write_backfill(self, backfill: Backfill, *, previous: int | None) -> bool:
         """Store it if the record has the sequence ``previous``; whether it stands as written."""
@@ -253,13 +268,16 @@ class DynamoScheduleStore:
             return True
         return refused.item is not None and read_text(refused.item["u"]) == backfill.write_id
 
-    def _newest(self, schedule_id: str, bounds: tuple[str, str], limit: int) -> Sequence[Item]:
+    def _newest(
+        self,
+        schedule_id: str,
+        bounds: tuple[str, str],
+        limit: int,
+        position: Position | None = None,
+    ) -> QueriedPage:
         """Read the last items of a schedule whose sort keys lie within ``bounds``."""
-        require_limit(limit)
-        found = query_page(
-            self._client,
-            self._table,
-            None,
+        return self._records.query(
+            position,
             KeyConditionExpression="p = :schedule AND s BETWEEN :first AND :last",
             ExpressionAttributeValues={
                 ":schedule": schedule_key(schedule_id)["p"],
@@ -270,7 +288,6 @@ class DynamoScheduleStore:
             ConsistentRead=True,
             Limit=limit,
         )
-        return found.items
 
     # --- the walk ---
 
@@ -295,9 +312,7 @@ class DynamoScheduleStore:
     ) -> DuePage:
         """Read one page of the schedules of a shard with ``next_at`` at most ``until``."""
         require_limit(limit)
-        page = query_page(
-            self._client,
-            self._table,
+        page = self._records.query(
             position,
             IndexName=DUE_INDEX.name,
             KeyConditionExpression="d = :shard AND n <= :until",
@@ -312,29 +327,11 @@ class DynamoScheduleStore:
 
     def list_schedules(self, *, after: str | None, limit: int) -> NamePage:
         """List the ids of schedules in ascending order, strictly after ``after``."""
-        return list_names(self._client, self._table, SCHEDULES, after=after, limit=limit)
+        return self._list_names(SCHEDULES, after, limit)
 
 
-class DynamoCalendarStore:
-    """Implements the port `CalendarStore` on the schedules table.
-
-    ``telemetry`` receives what is left to a newer version.
-    """
-
-    def __init__(
-        self,
-        client: DynamoDBClient,
-        table_name: str,
-        *,
-        telemetry: Telemetry | None = None,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        """Call nothing yet. ``sleep`` waits between the tries of a batch, in seconds."""
-        self._client = client
-        self._table = table_name
-        self._telemetry = telemetry
-        self._sleep = sleep
-        self._records = Records(client, table_name)
+class DynamoCalendarStore(_SchedulesTable):
+    """Implements the port `CalendarStore` on the schedules table."""
 
     def get_calendar(self, name: str) -> Calendar | None:
         """Read a calendar, strongly consistent."""
@@ -343,9 +340,8 @@ class DynamoCalendarStore:
 
     def get_calendars(self, names: Sequence[str]) -> Found[str, Calendar]:
         """Read calendars, strongly consistent; unknown ones are left out."""
-        keys = [calendar_key(name) for name in dict.fromkeys(names)]
-        items = read_in_batches(Bulk(self._client), self._table, keys, self._sleep)
-        return found_in(Kind.CALENDAR, items, calendar_name_of, calendar_from_item, self._telemetry)
+        keys = map(calendar_key, dict.fromkeys(names))
+        return self._read_many(Kind.CALENDAR, keys, calendar_name_of, calendar_from_item)
 
     def put_calendar(self, calendar: Calendar, *, previous: int | None) -> bool:
         """Store it if the record has the revision ``previous`` (``None``: none); whether it was."""
@@ -362,28 +358,7 @@ class DynamoCalendarStore:
 
     def list_calendars(self, *, after: str | None, limit: int) -> NamePage:
         """List names in ascending order, strictly after ``after``."""
-        return list_names(self._client, self._table, CALENDARS, after=after, limit=limit)
-
-
-def list_names(
-    client: DynamoDBClient, table: str, kind: str, *, after: str | None, limit: int
-) -> NamePage:
-    """Read one page of the index ``names``: those of a kind in order, strictly after ``after``."""
-    require_limit(limit)
-    prefix = NAME_PREFIXES[kind]
-    condition, values = "l = :kind", {":kind": text(kind)}
-    if after is not None:
-        condition += " AND p > :after"
-        values[":after"] = text(prefix + after)
-    arguments: dict[str, Any] = {
-        "IndexName": NAMES_INDEX.name,
-        "KeyConditionExpression": condition,
-        "ExpressionAttributeValues": values,
-        "Limit": limit,
-    }
-    page = query_page(client, table, None, **arguments)
-    names = tuple(read_text(item["p"]).removeprefix(prefix) for item in page.items)
-    return NamePage(names, names[-1] if names and page.position is not None else None)
+        return self._list_names(CALENDARS, after, limit)
 
 
 def _definition_key_of(item: Item) -> tuple[str, str]:

@@ -17,9 +17,8 @@ import time
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hourhand.aws.batches import Bulk, read_in_batches
 from hourhand.aws.conditions import EXPRESSION, ConditionText, numbered
-from hourhand.aws.failures import ConditionRefused, ask_conditionally
+from hourhand.aws.failures import ConditionRefused
 from hourhand.aws.layout.side_item_names import RESERVED, read_name, stored_name
 from hourhand.aws.layout.values import (
     Codec,
@@ -32,7 +31,7 @@ from hourhand.aws.layout.values import (
     text,
 )
 from hourhand.aws.layout.versions import FIRST_VERSION, Kind, in_its_version, require_known
-from hourhand.aws.records import Position, QueriedPage, Records, query_page, require_limit
+from hourhand.aws.records import Position, QueriedPage, Records, require_limit
 from hourhand.domain.conditions import Path
 from hourhand.domain.side_items import SideItem, SideItemKind, SideItemUpdate, SideKey, Stored
 from hourhand.ports.side_item_store import SideItemWrite
@@ -58,8 +57,7 @@ class DynamoSideItemStore:
 
         Raises `Unavailable` where the table stays throttled.
         """
-        records, stored = self._records, [_stored_key(key) for key in keys]
-        found = read_in_batches(Bulk(records.client), records.table, stored, time.sleep)
+        found = self._records.read_many([_stored_key(key) for key in keys], time.sleep)
         return {item.key: item for item in map(side_item_from, found)}
 
     def query_items(
@@ -90,13 +88,8 @@ class DynamoSideItemStore:
 
     def _write(self, update: SideItemUpdate, version: int) -> Mapping[str, Any] | ConditionRefused:
         operation = "DeleteItem" if update.deletes else "UpdateItem"
-        client = self._records.client
-        method: Any = client.delete_item if update.deletes else client.update_item
-        answer: Mapping[str, Any] | ConditionRefused = ask_conditionally(
-            self._records.call(operation),
-            method,
-            TableName=self._records.table,
-            **write_arguments(update, version),
+        answer: Mapping[str, Any] | ConditionRefused = self._records.write(
+            operation, **write_arguments(update, version)
         )
         return answer
 
@@ -113,9 +106,7 @@ class DynamoSideItemStore:
         if after is not None:
             position = {"p": text(partition), "s": text(after)}
         while limit > 0:
-            page = query_page(
-                self._records.client,
-                self._records.table,
+            page = self._records.query(
                 position,
                 KeyConditionExpression=condition,
                 ExpressionAttributeValues=values,
