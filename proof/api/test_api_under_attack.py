@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from hourhand.api.app import App, create_app
-from hourhand.api.openapi import DOCUMENTED
+from hourhand.api.routes import DOCUMENTED
 from hourhand.local.backend import MEMORY
 from hourhand.local.http_server import EntryPoint, serve
 from hourhand.loopback import RunningServer

@@ -14,7 +14,7 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from hourhand.api.app import ROUTES
-from hourhand.api.openapi import DOCUMENTED, model_of, openapi_document
+from hourhand.api.openapi import model_of, openapi_document
 from hourhand.api.openapi_texts import FIELD_TEXTS, SHAPE_TEXTS
 from hourhand.api.requests.batches import BatchInput, CloseInput, MembersInput
 from hourhand.api.requests.filters import BulkRequest, ListRequest
@@ -34,6 +34,7 @@ from hourhand.api.requests.schedule_operations import (
     TriggerInput,
 )
 from hourhand.api.requests.schedules import KeepInput, MisfireInput, ScheduleInput
+from hourhand.api.routes import DOCUMENTED
 from hourhand.api.routing import Route
 from tests.functions.api_client import ApiClient
 from tests.functions.documented import META_PATHS

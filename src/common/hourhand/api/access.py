@@ -8,28 +8,19 @@ machine may do everything.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hourhand.api.requests._errors import quoted
 from hourhand.api.requests.filters import BulkDiscard
 from hourhand.domain.callers import LOCAL, UNKNOWN
 from hourhand.domain.durable.built_in import CALLBACKS as CALLBACKS_OF_BATCH
-from hourhand.domain.errors import FieldError, Forbidden, HourhandError, NotFound, TooLarge
-from hourhand.domain.ids import JOB_ID, OWN_ID
+from hourhand.domain.errors import FieldError, Forbidden, HourhandError
 from hourhand.domain.jobs.submission import NewJob
 from hourhand.settings import SCOPE_PREFIX
 
-if TYPE_CHECKING:
-    from hourhand.api.http_request import Request
-    from hourhand.api.routing import Services
-
 MAX_TENANT_CHARACTERS = 128
-
-CALLBACKS = "/v1/callbacks/"
-MAX_PUBLIC_BYTES = 64_000
-"""The largest body of a callback that needs no authorisation."""
 
 
 class Scope(StrEnum):
@@ -147,35 +138,6 @@ class AccessRules:
         return tenant
 
 
-def admit(services: Services, request: Request, access: Access, path: str, id_: str) -> Request:
-    """Return ``request`` with what its caller may see of it, and the key that events name it by.
-
-    ``path`` is the route's; a request without authorisation may only complete a callback.
-
-    Raises `Forbidden`, and `NotFound` for what belongs to another tenant.
-    """
-    if request.is_public:
-        _require_callback(request, path)
-        return replace(request, actor=services.callers.key_of(UNKNOWN + "callback"))
-    caller = services.access.caller_of(request.authorizer)
-    services.access.require(caller, access)
-    if caller.tenant is not None:
-        _require_own(services, access.bound, caller.tenant, id_)
-        request = replace(request, tenant=caller.tenant, bound=access.bound)
-    if access.scope is not Scope.READ:
-        request = replace(request, actor=services.callers.key_of(caller.identity))
-    return request
-
-
-def _require_callback(request: Request, path: str) -> None:
-    """Refuse what a caller whom nothing authenticated may not do: all but a small callback."""
-    if not path.startswith(CALLBACKS):
-        raise Forbidden("Without authorisation only callbacks can be completed.")
-    if len((request.body or "").encode()) > MAX_PUBLIC_BYTES:
-        message = f"must have at most {MAX_PUBLIC_BYTES:,} bytes without authorisation"
-        raise TooLarge("The body is too large.", errors=(FieldError("body", message),))
-
-
 def own_query(query: Mapping[str, str], tenant: str) -> dict[str, str]:
     """Return the filters of a query with the caller's tenant; raise `Forbidden` for another one."""
     if query.get("tenant", tenant) != tenant:
@@ -259,25 +221,6 @@ def own_submission(
     if tenant is None or isinstance(submission, HourhandError) or submission.tenant == tenant:
         return submission
     return _other_tenant(tenant)
-
-
-def _require_own(services: Services, bound: Bound, tenant: str, id_: str) -> None:
-    match bound:
-        case Bound.REFUSED:
-            raise Forbidden(
-                "This concerns the whole installation, and the token is bound to the tenant "
-                f"{quoted(tenant)}."
-            )
-        case Bound.JOB | Bound.MEMBERS:
-            known = JOB_ID.fullmatch(id_) is not None
-            if not known or not services.queries.is_of_tenant(id_, tenant):
-                raise NotFound(f"There is no job {quoted(id_)}.")
-        case Bound.SCHEDULE:
-            known = OWN_ID.fullmatch(id_) is not None
-            if not known or not services.schedule_views.is_of_tenant(id_, tenant):
-                raise NotFound(f"There is no schedule {quoted(id_)}.")
-        case _:
-            return
 
 
 def _other_tenant(tenant: str) -> Forbidden:

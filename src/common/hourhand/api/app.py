@@ -5,36 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hourhand.api.http_request import read_event
+from hourhand.api.access import READ_SHARED
+from hourhand.api.http_request import Request, read_event
+from hourhand.api.http_response import Answer
 from hourhand.api.problems import log_if_unforeseen, problem_answer
-from hourhand.api.routes.audit import AUDIT_ROUTES
-from hourhand.api.routes.bulk import BULK_ROUTES
-from hourhand.api.routes.calendars import CALENDAR_ROUTES
-from hourhand.api.routes.graphs import GRAPH_ROUTES
-from hourhand.api.routes.handlers import HANDLER_ROUTES
-from hourhand.api.routes.jobs import JOB_ROUTES
-from hourhand.api.routes.limits import LIMIT_ROUTES
-from hourhand.api.routes.quotas import QUOTA_ROUTES
-from hourhand.api.routes.runs import RUN_ROUTES
-from hourhand.api.routes.schedules import SCHEDULE_ROUTES
-from hourhand.api.routes.system import SYSTEM_ROUTES
-from hourhand.api.routing import Services, answer_request
-
-ROUTES = (
-    *JOB_ROUTES,
-    *RUN_ROUTES,
-    *GRAPH_ROUTES,
-    *BULK_ROUTES,
-    *SCHEDULE_ROUTES,
-    *CALENDAR_ROUTES,
-    *HANDLER_ROUTES,
-    *LIMIT_ROUTES,
-    *QUOTA_ROUTES,
-    *AUDIT_ROUTES,
-    *SYSTEM_ROUTES,
-)
+from hourhand.api.routes import DOCUMENTED
+from hourhand.api.routing import Route, Services, answer_request
 
 App = Callable[[Mapping[str, Any], object], dict[str, Any]]
+
+
+def get_openapi(services: Services, request: Request, _: str) -> Answer:
+    """``GET /openapi.json``."""
+    # Imported only for this request, not at a cold start.
+    from hourhand.api.openapi import openapi_document  # noqa: PLC0415
+
+    return Answer.of(openapi_document(request.stage_prefix, services.access.scope_prefix))
+
+
+def get_docs(services: Services, request: Request, _: str) -> Answer:
+    """``GET /docs``."""
+    from hourhand.api.docs_page import docs_page  # noqa: PLC0415
+    from hourhand.api.openapi import openapi_document  # noqa: PLC0415
+
+    return docs_page(openapi_document(request.stage_prefix, services.access.scope_prefix))
+
+
+ROUTES = (
+    *DOCUMENTED,
+    Route("GET /openapi.json", get_openapi, READ_SHARED),
+    Route("GET /docs", get_docs, READ_SHARED),
+)
 
 
 def create_app(services: Services) -> App:

@@ -36,7 +36,7 @@ class Request:
     """What a route works on. ``path`` is without the stage; header names are in lower case.
 
     ``authorizer`` is what API Gateway knows of the caller, and ``trace_id`` 32 hex digits or
-    ``None``. `hourhand.api.access.admit` adds the rest: ``actor``, the key under which the history
+    ``None``. `hourhand.api.routing` adds the rest: ``actor``, the key under which the history
     keeps the caller, and what bounds a caller to the jobs and schedules of one ``tenant``.
     ``is_public``: it came by the route that API Gateway opens to everybody.
     """

@@ -16,7 +16,6 @@ from pydantic.json_schema import models_json_schema
 from hourhand.answers.answered import Answered
 from hourhand.answers.batches import Problem
 from hourhand.api.answer_schemas import REFERENCE, schemas_of
-from hourhand.api.app import ROUTES
 from hourhand.api.openapi_texts import (
     FIELD_TEXTS,
     INFO_TEXT,
@@ -28,6 +27,7 @@ from hourhand.api.openapi_texts import (
 from hourhand.api.requests.batches import BatchInput, MembersInput
 from hourhand.api.requests.graphs import REFUSED_OF_MEMBERS, GraphInput
 from hourhand.api.requests.jobs import NEVER_NULL, BatchRequest, JobPatch, JobSubmission
+from hourhand.api.routes import DOCUMENTED
 from hourhand.api.routing import Route, Taken
 from hourhand.domain.durable.built_in import CALLBACKS
 from hourhand.domain.graphs.definition import MAX_NODES
@@ -52,10 +52,6 @@ _REASONS = {
     429: "A quota is used up; retry after `Retry-After`",
     503: "AWS did not answer; retry after `Retry-After`",
 }
-
-
-DOCUMENTED = [route for route in ROUTES if route.documented]
-"""Every route but the two that describe the API itself."""
 
 _TAGS = {"dead-letters": "jobs", "callbacks": "runs"} | dict.fromkeys(
     ("handlers", "health", "limits", "quotas", "resweep", "stats"), "system"

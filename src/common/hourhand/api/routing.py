@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import UnionType
 
 from pydantic import BaseModel
 
 from hourhand.answers.answered import Answered
-from hourhand.api.access import Access, AccessRules, admit
+from hourhand.api.access import Access, AccessRules, Bound, Scope
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
 from hourhand.api.problems import MethodNotAllowed, problem_answer
 from hourhand.api.requests._errors import quoted, require_empty
-from hourhand.domain.errors import NotFound
+from hourhand.domain.callers import UNKNOWN
+from hourhand.domain.errors import FieldError, Forbidden, NotFound, TooLarge
+from hourhand.domain.ids import JOB_ID, OWN_ID
 from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.audit import AuditService
@@ -43,6 +45,10 @@ from hourhand.services.schedules.queries import OccurrenceQueries
 from hourhand.services.schedules.views import ScheduleViews
 from hourhand.services.ticks.watermark import ResweepService
 from hourhand.settings import Settings
+
+CALLBACKS = "/v1/callbacks/"
+MAX_PUBLIC_BYTES = 64_000
+"""The largest body of a callback that needs no authorisation."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,7 +113,6 @@ class Route:
     statuses: tuple[int, ...] = (200,)
     also: tuple[int, ...] = ()
     tag: str = ""
-    documented: bool = True
     takes_slashes: bool = False
 
     @property
@@ -151,9 +156,57 @@ def answer_request(routes: Sequence[Route], services: Services, request: Request
     for route, id_ in matching:
         if route.method == method:
             _refuse_what_is_not_taken(route, request)
-            request = admit(services, request, route.access, route.path, id_)
+            request = _admit(services, request, route, id_)
             return route.operation(services, request, id_)
     return _answer_other_method(request.method, [route for route, _ in matching])
+
+
+def _admit(services: Services, request: Request, route: Route, id_: str) -> Request:
+    """Return ``request`` with what its caller may see of it, and the key that events name it by.
+
+    A request without authorisation may only complete a callback.
+
+    Raises `Forbidden`, and `NotFound` for what belongs to another tenant.
+    """
+    if request.is_public:
+        _require_callback(request, route)
+        return replace(request, actor=services.callers.key_of(UNKNOWN + "callback"))
+    caller = services.access.caller_of(request.authorizer)
+    services.access.require(caller, route.access)
+    if caller.tenant is not None:
+        _require_own(services, route.access.bound, caller.tenant, id_)
+        request = replace(request, tenant=caller.tenant, bound=route.access.bound)
+    if route.access.scope is not Scope.READ:
+        request = replace(request, actor=services.callers.key_of(caller.identity))
+    return request
+
+
+def _require_callback(request: Request, route: Route) -> None:
+    """Refuse what a caller whom nothing authenticated may not do: all but a small callback."""
+    if not route.path.startswith(CALLBACKS):
+        raise Forbidden("Without authorisation only callbacks can be completed.")
+    if len((request.body or "").encode()) > MAX_PUBLIC_BYTES:
+        message = f"must have at most {MAX_PUBLIC_BYTES:,} bytes without authorisation"
+        raise TooLarge("The body is too large.", errors=(FieldError("body", message),))
+
+
+def _require_own(services: Services, bound: Bound, tenant: str, id_: str) -> None:
+    match bound:
+        case Bound.REFUSED:
+            raise Forbidden(
+                "This concerns the whole installation, and the token is bound to the tenant "
+                f"{quoted(tenant)}."
+            )
+        case Bound.JOB | Bound.MEMBERS:
+            known = JOB_ID.fullmatch(id_) is not None
+            if not known or not services.queries.is_of_tenant(id_, tenant):
+                raise NotFound(f"There is no job {quoted(id_)}.")
+        case Bound.SCHEDULE:
+            known = OWN_ID.fullmatch(id_) is not None
+            if not known or not services.schedule_views.is_of_tenant(id_, tenant):
+                raise NotFound(f"There is no schedule {quoted(id_)}.")
+        case _:
+            return
 
 
 def _answer_other_method(method: str, routes: Sequence[Route]) -> Answer:

@@ -1,4 +1,4 @@
-"""The routes about the system: figures, liveness, and the description of the API."""
+"""The routes about the system: figures and liveness."""
 
 from __future__ import annotations
 
@@ -48,27 +48,9 @@ def get_health(services: Services, _: Request, __: str) -> Answer:
     )
 
 
-def get_openapi(services: Services, request: Request, _: str) -> Answer:
-    """``GET /openapi.json``."""
-    # Imported only for this request, not at a cold start.
-    from hourhand.api.openapi import openapi_document  # noqa: PLC0415
-
-    return Answer.of(openapi_document(request.stage_prefix, services.access.scope_prefix))
-
-
-def get_docs(services: Services, request: Request, _: str) -> Answer:
-    """``GET /docs``."""
-    from hourhand.api.docs_page import docs_page  # noqa: PLC0415
-    from hourhand.api.openapi import openapi_document  # noqa: PLC0415
-
-    return docs_page(openapi_document(request.stage_prefix, services.access.scope_prefix))
-
-
 SYSTEM_ROUTES = (
     Route("GET /stats", get_stats, READ_SHARED, None, system.Stats),
     Route("POST /resweep", post_resweep, OPERATE_ALL, ResweepInput, system.Resweep),
     Route("GET /resweep", get_resweep, READ_SHARED, None, system.Resweep),
     Route("GET /health", get_health, READ_SHARED, None, system.Health),
-    Route("GET /openapi.json", get_openapi, READ_SHARED, documented=False),
-    Route("GET /docs", get_docs, READ_SHARED, documented=False),
 )
