@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from hourhand.local.child_lines import read_lines, write_line
-from hourhand.local.pause import RestartDelay
+from hourhand.local.process_slot import RestartDelay
 
 CHILD = """
 import os, subprocess, sys

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hourhand.local import entry_points, scheduler_process
+from hourhand.local import function_process, scheduler_process
 
 TICKS = 3
 WAIT_SECONDS = 10
@@ -48,7 +48,7 @@ def test_a_tick_that_took_longer_than_its_time_is_followed_by_the_next_at_once(
     monkeypatch.setattr(sys, "argv", ["scheduler", "--tick-seconds", "1", "--name", "scheduler-1"])
     monkeypatch.setattr(scheduler_process, "take_over_streams", lambda: (io.StringIO(), replies))
     # In the real one the end of the input ends the process.
-    monkeypatch.setattr(scheduler_process, "_listen", lambda requests, changes: None)
+    monkeypatch.setattr(scheduler_process, "receive", lambda requests, take: None)
     monkeypatch.setattr(
         scheduler_process, "_is_changed_within", lambda seconds, _: time.sleep(seconds)
     )
@@ -56,7 +56,7 @@ def test_a_tick_that_took_longer_than_its_time_is_followed_by_the_next_at_once(
     def load(_: str) -> Any:
         return lambda event, context: {}
 
-    monkeypatch.setattr(entry_points, "load_entry_point", load)
+    monkeypatch.setattr(function_process, "load_entry_point", load)
     with pytest.raises(Ended):
         scheduler_process.main()
     assert time.slept == [0.0] * TICKS

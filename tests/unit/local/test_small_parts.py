@@ -23,7 +23,7 @@ from hourhand.local.environment import (
     function_environment,
     replaced_environment,
 )
-from hourhand.local.pause import Pause
+from hourhand.local.event_source import Pause
 from hourhand.local.scaled_clock import ScaledClock, stretched
 from hourhand.settings import Settings, read_settings
 

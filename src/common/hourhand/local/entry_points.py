@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -59,16 +58,6 @@ def load_entry_point(function: str, services: Callable[[], Any] | None = None) -
         vars(module)["services"] = functools.cache(services)
     handler: Handler = module.handler
     return handler
-
-
-def load_function(function: str) -> Handler:
-    """Load a function over what the environment names: the cloud's memory, or an endpoint."""
-    access = os.environ.get(MEMORY_VARIABLE)
-    if not access:
-        return load_entry_point(function)
-    from hourhand.local.memory_functions import load_memory_function
-
-    return load_memory_function(function, access)
 
 
 def _existing(*places: Path) -> Path:

@@ -13,14 +13,14 @@ import os
 import sys
 import threading
 import time
-import traceback
 import uuid
 from datetime import UTC, datetime
 from typing import Any
 
 from hourhand.domain.times import rfc3339
-from hourhand.local.child_lines import read_lines, take_over_streams, write_line
-from hourhand.local.entry_points import LocalContext, load_function
+from hourhand.local.child_lines import take_over_streams, write_line
+from hourhand.local.entry_points import Handler, LocalContext
+from hourhand.local.function_process import invoke, load_function, receive
 
 FUNCTION = "scheduler"
 
@@ -48,7 +48,7 @@ def main() -> None:
     options = _parse(sys.argv[1:])
     requests, replies = take_over_streams()
     changes = threading.Event()
-    threading.Thread(target=_listen, args=(requests, changes), daemon=True).start()
+    receive(requests, lambda _: changes.set())
     handler = load_function(FUNCTION)
     write_line(replies, {"ready": os.getpid()})
     next_tick = time.monotonic()
@@ -74,24 +74,15 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _listen(requests: Any, changes: threading.Event) -> None:
-    for _ in read_lines(requests):
-        changes.set()
-    os._exit(0)
-
-
-def _tick(handler: Any, name: str) -> dict[str, Any]:
+def _tick(handler: Handler, name: str) -> dict[str, Any]:
     # A lease is held by the request id, so the process's name in it identifies the leader.
     request_id = f"{name}-{uuid.uuid4().hex[:12]}"
     context = LocalContext(
         function_name=FUNCTION, aws_request_id=request_id, limit_seconds=TICK_LIMIT_SECONDS
     )
     began = time.monotonic()
-    try:
-        answer = {"result": handler(scheduled_event(datetime.now(UTC)), context)}
-    except Exception as error:  # noqa: BLE001 (the next tick is the retry)
-        traceback.print_exc()
-        answer = {"error": {"errorType": type(error).__name__, "errorMessage": str(error)}}
+    # The next tick is the retry of one that raised.
+    answer = invoke(handler, scheduled_event(datetime.now(UTC)), context)
     return {"request_id": request_id, "took_seconds": time.monotonic() - began, **answer}
 
 

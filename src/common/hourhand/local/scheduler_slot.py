@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 import threading
-import time
 from datetime import UTC, datetime
 from typing import Any
 
 from hourhand.local.child_process import ChildProcess, Spawn
-from hourhand.local.events import ChildDied, ChildStarted, Listener, Ticked
-from hourhand.local.log_lines import read_line
-from hourhand.local.pause import RestartDelay
-
-USEFUL_SECONDS = 10.0
-"""A process that lived this long did not die of how it was started."""
+from hourhand.local.events import Listener, Ticked
+from hourhand.local.process_slot import ProcessSlot, error_reason
 
 
-class SchedulerSlot:
+class SchedulerSlot(ProcessSlot):
     """Keeps one scheduler process alive; it ticks by itself."""
 
     def __init__(self, spawn: Spawn, tell: Listener) -> None:
         """Start the first process."""
-        self._spawn = spawn
-        self._tell = tell
-        self._delay = RestartDelay()
-        self._stopping = threading.Event()
-        self._has_died = False
-        self._has_ticked = False
         # Held while a process is started, so that `stop` never misses one.
         self._lock = threading.Lock()
-        self._started_at = time.monotonic()
-        self._child = spawn(self)
+        super().__init__(spawn, tell)
 
     @property
     def child(self) -> ChildProcess:
@@ -50,15 +38,12 @@ class SchedulerSlot:
             self._stopping.set()
         self._child.end()
 
-    # --- the child's listener ---
-
     def heard(self, child: ChildProcess, message: dict[str, Any]) -> None:
         """Pass on that it is ready, or what a tick did."""
         if "ready" in message:
-            self._tell(ChildStarted(name=child.name, pid=child.pid, is_restart=self._has_died))
+            self._note_ready(child)
             return
-        self._has_ticked = True
-        error = message.get("error")
+        self._was_useful = True
         self._tell(
             Ticked(
                 name=child.name,
@@ -66,34 +51,15 @@ class SchedulerSlot:
                 request_id=message["request_id"],
                 took_seconds=message["took_seconds"],
                 report=message.get("result"),
-                error=f"{error['errorType']}: {error['errorMessage']}" if error else None,
+                error=error_reason(message),
             )
         )
-
-    def logged(self, child: ChildProcess, line: str) -> None:
-        """Pass a line on."""
-        self._tell(read_line(child.name, line))
 
     def ended(self, child: ChildProcess, exit_code: int) -> None:
         """Start the next one, after a bounded wait. Called from the dead child's own thread."""
         if self._stopping.is_set():
             return
-        now = time.monotonic()
-        was_useful = self._has_ticked or now - self._started_at >= USEFUL_SECONDS
-        wait = self._delay.after_death(was_useful=was_useful)
-        self._tell(
-            ChildDied(
-                name=child.name,
-                pid=child.pid,
-                exit_code=exit_code,
-                restart_seconds=wait,
-                at_monotonic=now,
-            )
-        )
-        self._stopping.wait(wait)
+        self._stopping.wait(self._note_death(child, exit_code))
         with self._lock:
-            if self._stopping.is_set():
-                return
-            self._has_died, self._has_ticked = True, False
-            self._started_at = time.monotonic()
-            self._child = self._spawn(self)
+            if not self._stopping.is_set():
+                self._child = self._begin_process()

@@ -14,16 +14,13 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from hourhand.local.child_process import ChildProcess, Spawn
 from hourhand.local.entry_points import FUNCTION_SECONDS
-from hourhand.local.events import ChildDied, ChildStarted, Listener
-from hourhand.local.log_lines import read_line
-from hourhand.local.pause import RestartDelay
-
-USEFUL_SECONDS = 10.0
-"""A process that lived this long did not die of how it was started."""
+from hourhand.local.events import Listener
+from hourhand.local.process_slot import ProcessSlot, error_reason
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,32 +47,7 @@ class Invocation:
     request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Heard:
-    child: ChildProcess
-    message: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class _Ended:
-    child: ChildProcess
-    exit_code: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Refresh:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class _Stop:
-    pass
-
-
-_Note = Invocation | _Heard | _Ended | _Refresh | _Stop
-
-
-class WorkerSlot:
+class WorkerSlot(ProcessSlot):
     """Puts itself into ``idle`` whenever it is free; its taker may `invoke` it once."""
 
     def __init__(
@@ -87,20 +59,11 @@ class WorkerSlot:
     ) -> None:
         """Start the first process."""
         self.name = name
-        self._spawn = spawn
         self._idle = idle
-        self._tell = tell
-        self._inbox: queue.SimpleQueue[_Note] = queue.SimpleQueue()
-        self._stopping = threading.Event()
-        self._delay = RestartDelay()
-        self._child = spawn(self)
-        self._started_at = time.monotonic()
+        self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        super().__init__(spawn, tell)
         self.was_ready = False
-        self._is_ready = False
         self._is_listed = False
-        self._is_outdated = False
-        self._was_useful = False
-        self._has_died = False
         self._invocation: Invocation | None = None
         self._is_sent = False
         self._limit_at: float | None = None
@@ -121,31 +84,26 @@ class WorkerSlot:
 
     def invoke(self, invocation: Invocation) -> None:
         """Have the worker function invoked."""
-        self._inbox.put(invocation)
+        self._inbox.put(partial(self._accept, invocation))
 
     def refresh(self) -> None:
         """Replace the process as soon as it is idle: the handlers have changed."""
-        self._inbox.put(_Refresh())
+        self._inbox.put(self._outdate)
 
     def stop(self) -> None:
         """End the process, whatever it does; returns when it is gone."""
         self._stopping.set()
-        self._inbox.put(_Stop())
+        # For the loop to see it.
+        self._inbox.put(lambda: None)
         self._thread.join()
-
-    # --- the child's listener ---
 
     def heard(self, child: ChildProcess, message: dict[str, Any]) -> None:
         """Note a reply."""
-        self._inbox.put(_Heard(child, message))
-
-    def logged(self, child: ChildProcess, line: str) -> None:
-        """Pass a line on."""
-        self._tell(read_line(child.name, line))
+        self._inbox.put(partial(self._reply, child, message))
 
     def ended(self, child: ChildProcess, exit_code: int) -> None:
         """Note the child's end."""
-        self._inbox.put(_Ended(child, exit_code))
+        self._inbox.put(partial(self._died, child, exit_code))
 
     # --- the actor ---
 
@@ -158,7 +116,7 @@ class WorkerSlot:
                 self._child.signal(signal.SIGKILL)
                 self._limit_at = None
                 continue
-            self._take(note)
+            note()
         self._child.end()
 
     def _seconds_left(self) -> float | None:
@@ -166,34 +124,27 @@ class WorkerSlot:
             return None
         return max(0.0, self._limit_at - time.monotonic())
 
-    def _take(self, note: _Note) -> None:
-        match note:
-            case Invocation():
-                self._invocation, self._is_listed = note, False
-                self._go_on()
-            case _Heard(child, message) if child is self._child:
-                self._reply(message)
-            case _Ended(child, exit_code) if child is self._child:
-                self._died(exit_code)
-            case _Refresh():
-                self._is_outdated = True
-                self._go_on()
-            case _:
-                # A process that was replaced, or the end, which the loop sees.
-                pass
+    def _accept(self, invocation: Invocation) -> None:
+        self._invocation, self._is_listed = invocation, False
+        self._go_on()
 
-    def _reply(self, message: dict[str, Any]) -> None:
+    def _outdate(self) -> None:
+        self._is_outdated = True
+        self._go_on()
+
+    def _reply(self, child: ChildProcess, message: dict[str, Any]) -> None:
+        if child is not self._child:
+            # It was replaced.
+            return
         if "ready" in message:
             self._is_ready = self.was_ready = True
-            self._tell(ChildStarted(name=self.name, pid=self.pid, is_restart=self._has_died))
-            self._has_died = False
+            self._note_ready(child)
         elif self._invocation is not None:
             self._was_useful = True
-            error = message.get("error")
-            if error is None:
+            reason = error_reason(message)
+            if reason is None:
                 self._end(Answered(result=message["result"]))
             else:
-                reason = f"{error['errorType']}: {error['errorMessage']}"
                 self._end(Crashed(reason=reason, pid=self.pid))
         self._go_on()
 
@@ -215,25 +166,19 @@ class WorkerSlot:
             self._is_listed = True
             self._idle.put(self)
 
-    def _died(self, exit_code: int) -> None:
-        now, pid = time.monotonic(), self.pid
-        was_useful = self._was_useful or now - self._started_at >= USEFUL_SECONDS
-        wait = self._delay.after_death(was_useful=was_useful)
-        self._tell(
-            ChildDied(
-                name=self.name, pid=pid, exit_code=exit_code, restart_seconds=wait, at_monotonic=now
-            )
-        )
+    def _died(self, child: ChildProcess, exit_code: int) -> None:
+        if child is not self._child:
+            # It was replaced.
+            return
+        wait = self._note_death(child, exit_code)
         if self._is_sent:
-            self._end(Crashed(reason="its process died", pid=pid))
-        self._has_died = True
+            self._end(Crashed(reason="its process died", pid=self.pid))
         if not self._stopping.wait(wait):
             self._child = self._begin_process()
 
     def _begin_process(self) -> ChildProcess:
-        self._is_ready = self._is_outdated = self._was_useful = False
-        self._started_at = time.monotonic()
-        return self._spawn(self)
+        self._is_ready = self._is_outdated = False
+        return super()._begin_process()
 
     def _end(self, how: Answered | Crashed) -> None:
         assert self._invocation is not None
