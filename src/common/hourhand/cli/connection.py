@@ -14,6 +14,7 @@ from hourhand.cli.options import (
     ProfileOption,
     RegionOption,
     StackOption,
+    option,
 )
 
 if TYPE_CHECKING:
@@ -30,21 +31,21 @@ class Connection:
     context: ContextOption = None
     endpoint: Annotated[
         str | None,
-        typer.Option(
-            envvar="HOURHAND_ENDPOINT",
-            metavar="URL",
-            help="URL of the API. Default: that of the context, else http://127.0.0.1:8787, which "
+        option(
+            "URL",
+            "URL of the API. Default: that of the context, else http://127.0.0.1:8787, which "
             "`hourhand dev` serves.",
-            rich_help_panel=CONNECTION,
+            CONNECTION,
+            envvar="HOURHAND_ENDPOINT",
         ),
     ] = None
     token: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "JWT",
+            "Token to send. Prefer the environment, which the process list does not show.",
+            CONNECTION,
             envvar="HOURHAND_TOKEN",
-            metavar="JWT",
-            help="Token to send. Prefer the environment, which the process list does not show.",
-            rich_help_panel=CONNECTION,
         ),
     ] = None
     auth: Annotated[
@@ -60,12 +61,12 @@ class Connection:
     profile: ProfileOption = None
     request_timeout: Annotated[
         float,
-        typer.Option(
+        option(
+            "SECONDS",
+            "Time limit of one request. `jobs submit --file` uses 300 unless you change it.",
+            CONNECTION,
             envvar="HOURHAND_REQUEST_TIMEOUT",
-            metavar="SECONDS",
             min=0.1,
-            help="Time limit of one request. `jobs submit --file` uses 300 unless you change it.",
-            rich_help_panel=CONNECTION,
         ),
     ] = DEFAULT_SECONDS
 

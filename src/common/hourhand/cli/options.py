@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from hourhand.cli.completing import context_names, job_ids
+from hourhand.cli.reading import read_duration, read_time, read_whole_duration
 
 MEMORY, MOTO = "memory", "moto"
 CONNECTION, OUTPUT = "Connection", "Output"
@@ -19,9 +20,29 @@ SEVERAL = "Can be repeated. In the environment, separate the values by a semicol
 """A blank cannot separate them: an expression contains several."""
 
 
-def argument(metavar: str, help: str, values: Callable[..., list[str]]) -> Any:  # noqa: A002 (Typer's name)
-    """Return an argument that shows no default, and whose ``values`` the shell completes."""
+def argument(metavar: str, help: str, values: Callable[..., list[str]] | None = None) -> Any:  # noqa: A002 (Typer's name)
+    """Return an argument that shows no default; the shell completes its ``values``, if any."""
     return typer.Argument(metavar=metavar, help=help, show_default=False, autocompletion=values)
+
+
+def option(metavar: str, help: str, panel: str | None = None, **settings: Any) -> Any:  # noqa: A002 (Typer's name)
+    """Return an option that has a value, which the help calls ``metavar``, in its ``panel``."""
+    return typer.Option(metavar=metavar, help=help, rich_help_panel=panel, **settings)
+
+
+def duration_option(help: str, panel: str | None = None) -> Any:  # noqa: A002 (Typer's name)
+    """Return an option whose value is a duration."""
+    return option("DURATION", help, panel, parser=read_duration)
+
+
+def whole_duration_option(help: str, panel: str | None = None) -> Any:  # noqa: A002 (Typer's name)
+    """Return an option whose value is a duration in whole seconds."""
+    return option("DURATION", help, panel, parser=read_whole_duration)
+
+
+def time_option(help: str, panel: str | None = None) -> Any:  # noqa: A002 (Typer's name)
+    """Return an option whose value is a time."""
+    return option("TIME", help, panel, parser=read_time)
 
 
 def listed(
@@ -43,12 +64,12 @@ def _backend(value: str) -> str:
 
 HandlersOption = Annotated[
     str | None,
-    typer.Option(
-        envvar="HOURHAND_HANDLERS",
-        metavar="MODULE",
-        help="Module that registers the handlers, on PYTHONPATH or in the current folder. Default: "
+    option(
+        "MODULE",
+        "Module that registers the handlers, on PYTHONPATH or in the current folder. Default: "
         "handlers of the table tool.hourhand in its pyproject.toml. "
         "Example: examples.quickstart.",
+        envvar="HOURHAND_HANDLERS",
     ),
 ]
 OrderOption = Annotated[
@@ -68,53 +89,53 @@ PortOption = Annotated[
 ]
 BackendOption = Annotated[
     str,
-    typer.Option(
-        envvar="HOURHAND_BACKEND",
-        metavar="memory|moto|URL",
-        callback=_backend,
-        help="What stands in for AWS. memory: Hourhand's own stores and queues. Handlers cannot "
+    option(
+        "memory|moto|URL",
+        "What stands in for AWS. memory: Hourhand's own stores and queues. Handlers cannot "
         "call AWS. moto: a simulation of AWS, for handlers that call DynamoDB, S3 or SQS, and for "
         "up to a few thousand jobs. URL: an emulator's endpoint; missing tables and queues are "
         "created there.",
+        envvar="HOURHAND_BACKEND",
+        callback=_backend,
     ),
 ]
 TickSecondsOption = Annotated[
     float,
-    typer.Option(
+    option(
+        "N",
+        "Seconds between two ticks of the scheduler. In a deployment: 60.",
         envvar="HOURHAND_TICK_SECONDS",
-        metavar="N",
         min=0.5,
-        help="Seconds between two ticks of the scheduler. In a deployment: 60.",
     ),
 ]
 WorkersOption = Annotated[
     int,
-    typer.Option(
+    option(
+        "N",
+        "Number of worker processes. Each runs one batch at a time.",
         envvar="HOURHAND_WORKERS",
-        metavar="N",
         min=1,
         max=64,
-        help="Number of worker processes. Each runs one batch at a time.",
     ),
 ]
 BatchSizeOption = Annotated[
     int,
-    typer.Option(
+    option(
+        "N",
+        "Messages per worker invocation. The jobs of a batch run in parallel.",
         envvar="HOURHAND_BATCH_SIZE",
-        metavar="N",
         min=1,
         max=10,
-        help="Messages per worker invocation. The jobs of a batch run in parallel.",
     ),
 ]
 SpeedOption = Annotated[
     float,
-    typer.Option(
+    option(
+        "N",
+        "With --backend memory: simulated seconds per real second.",
         envvar="HOURHAND_SPEED",
-        metavar="N",
         min=0.1,
         max=3600,
-        help="With --backend memory: simulated seconds per real second.",
     ),
 ]
 QuickOption = Annotated[
@@ -143,29 +164,28 @@ ContextOption = Annotated[
 ]
 StackOption = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "NAME",
+        "CloudFormation stack of the deployment. Default: that of the context, else hourhand-dev.",
         envvar="HOURHAND_STACK",
-        metavar="NAME",
-        help="CloudFormation stack of the deployment. Default: that of the context, else "
-        "hourhand-dev.",
     ),
 ]
 RegionOption = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "REGION",
+        "AWS Region. Default: that of the context, of the API's URL, or of the profile.",
+        CONNECTION,
         envvar=["HOURHAND_REGION", "AWS_REGION", "AWS_DEFAULT_REGION"],
-        metavar="REGION",
-        help="AWS Region. Default: that of the context, of the API's URL, or of the profile.",
-        rich_help_panel=CONNECTION,
     ),
 ]
 ProfileOption = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "NAME",
+        "Profile of the AWS configuration that has the credentials.",
+        CONNECTION,
         envvar=["HOURHAND_PROFILE", "AWS_PROFILE"],
-        metavar="NAME",
-        help="Profile of the AWS configuration that has the credentials.",
-        rich_help_panel=CONNECTION,
     ),
 ]
 EndpointOption = Annotated[

@@ -24,7 +24,7 @@ from hourhand.cli.exits import (
     exit_code_of,
     sentences_of,
 )
-from hourhand.cli.options import OUTPUT, JsonOption
+from hourhand.cli.options import OUTPUT, JsonOption, option
 from hourhand.cli.output.fields import Fields, read_fields
 from hourhand.cli.output.harmless import block, harmless
 from hourhand.cli.output.records import ROWS_A_TABLE, Form, Records
@@ -71,13 +71,13 @@ class Manner:
     json: JsonOption = False
     fields: Annotated[
         Fields | None,
-        typer.Option(
+        option(
+            "A,B.C",
+            "Print only these fields, by their names in JSON, such as "
+            "id,status,retry.max_attempts. In a table they are the columns.",
+            OUTPUT,
             parser=read_fields,
             envvar="HOURHAND_FIELDS",
-            metavar="A,B.C",
-            help="Print only these fields, by their names in JSON, such as "
-            "id,status,retry.max_attempts. In a table they are the columns.",
-            rich_help_panel=OUTPUT,
         ),
     ] = None
     utc: Annotated[

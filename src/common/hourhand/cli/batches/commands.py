@@ -10,7 +10,7 @@ from hourhand.answers.children import Batch
 from hourhand.cli.completing import job_ids
 from hourhand.cli.exits import NOT_FOUND, REFUSED
 from hourhand.cli.helping import Noun
-from hourhand.cli.options import WebOption, argument
+from hourhand.cli.options import WebOption, argument, option
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 
@@ -34,11 +34,10 @@ def submit(
     session: Session,
     file: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE",
-            help="File with the batch: a JSON object with its jobs and callbacks, or an array of "
+        argument(
+            "FILE",
+            "File with the batch: a JSON object with its jobs and callbacks, or an array of "
             "jobs; - reads stdin.",
-            show_default=False,
         ),
     ],
     id: Annotated[  # noqa: A002 (the flag's name)
@@ -101,11 +100,7 @@ def add(
     id: BatchId,  # noqa: A002 (the argument's name)
     file: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE",
-            help="File with up to 500 jobs, a JSON array; - reads stdin.",
-            show_default=False,
-        ),
+        argument("FILE", "File with up to 500 jobs, a JSON array; - reads stdin."),
     ],
     first_index: Annotated[
         int,
@@ -143,11 +138,7 @@ def close(
     id: BatchId,  # noqa: A002 (the argument's name)
     total: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            min=0,
-            help="How many jobs the batch must have. Default: those that it has.",
-        ),
+        option("N", "How many jobs the batch must have. Default: those that it has.", min=0),
     ] = None,
 ) -> None:
     """Close a batch: it takes no more jobs, and ends once all of them have.

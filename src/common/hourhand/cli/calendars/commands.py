@@ -19,6 +19,7 @@ from hourhand.cli.options import (
     YesOption,
     argument,
     listed,
+    option,
 )
 from hourhand.cli.schedules.definition import read_exclusion, read_object
 from hourhand.cli.session import Session
@@ -48,11 +49,11 @@ def put(
     name: CalendarName,
     exclude: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="WHAT",
-            callback=listed,
-            help="Times to exclude: a date, a range FROM..TO of dates or times, or an expression. "
+        option(
+            "WHAT",
+            "Times to exclude: a date, a range FROM..TO of dates or times, or an expression. "
             f"{SEVERAL}.",
+            callback=listed,
         ),
     ] = None,
     file: Annotated[
@@ -65,9 +66,7 @@ def put(
             "prints it; - reads stdin. --exclude adds to it.",
         ),
     ] = None,
-    note: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Note for the readers of the calendar.")
-    ] = None,
+    note: Annotated[str | None, option("TEXT", "Note for the readers of the calendar.")] = None,
 ) -> None:
     """Create a calendar, or replace all of it. Its schedules follow within a few minutes."""
     from hourhand.cli.calendars.showing import show_put

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from hourhand.cli.exits import DONE, FAILED, WRONG_USAGE, CommandError
+from hourhand.cli.options import argument
 from hourhand.cli.project import FILE, TABLE, handlers_path, project_handlers
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
@@ -17,11 +16,7 @@ MAX_FILES = 10_000
 
 PathsArgument = Annotated[
     list[Path] | None,
-    typer.Argument(
-        metavar="PATH...",
-        help="Files and folders to check. Default: the handlers of this project.",
-        show_default=False,
-    ),
+    argument("PATH...", "Files and folders to check. Default: the handlers of this project."),
 ]
 
 

@@ -17,6 +17,7 @@ from hourhand.cli.exits import (
     CommandError,
 )
 from hourhand.cli.helping import Noun
+from hourhand.cli.options import argument
 from hourhand.cli.output.tables import Column
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
@@ -94,11 +95,10 @@ def set_setting(
     flags: DeploymentFlags,
     setting: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME=VALUE",
-            help="worker_concurrency=N, 14 to 2,000 workers at a time, or worker_concurrency=none "
+        argument(
+            "NAME=VALUE",
+            "worker_concurrency=N, 14 to 2,000 workers at a time, or worker_concurrency=none "
             "for no limit.",
-            show_default=False,
         ),
     ],
 ) -> None:

@@ -18,7 +18,7 @@ from hourhand.cli.contexts.store import (
 )
 from hourhand.cli.exits import NOT_FOUND, REFUSED, WRONG_USAGE
 from hourhand.cli.helping import Noun
-from hourhand.cli.options import argument
+from hourhand.cli.options import argument, option
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column
 from hourhand.cli.session import PRODUCTION_STYLE, Session
@@ -56,16 +56,11 @@ def add(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     session: Session,
     name: ContextName,
     endpoint: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="URL of the API: the output ApiUrl of the stack."),
+        str | None, option("URL", "URL of the API: the output ApiUrl of the stack.")
     ] = None,
-    profile: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Profile of the AWS configuration.")
-    ] = None,
-    region: Annotated[str | None, typer.Option(metavar="REGION", help="AWS Region.")] = None,
-    stack: Annotated[
-        str | None, typer.Option(metavar="NAME", help="CloudFormation stack of the deployment.")
-    ] = None,
+    profile: Annotated[str | None, option("NAME", "Profile of the AWS configuration.")] = None,
+    region: Annotated[str | None, option("REGION", "AWS Region.")] = None,
+    stack: Annotated[str | None, option("NAME", "CloudFormation stack of the deployment.")] = None,
     production: Annotated[
         bool,
         typer.Option(

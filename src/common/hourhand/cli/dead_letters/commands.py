@@ -20,7 +20,7 @@ from hourhand.cli.jobs.filters import (
     TenantFilter,
 )
 from hourhand.cli.jobs.flags import AllMatchingOption, DryRunOption, NoteOption
-from hourhand.cli.options import JobId, JobIds, WebOption, YesOption
+from hourhand.cli.options import JobId, JobIds, WebOption, YesOption, option
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 from hourhand.domain.jobs.job import JobStatus
@@ -67,9 +67,7 @@ class DeadFilters:
 def list_dead_letters(
     session: Session,
     filters: DeadFilters,
-    scan: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Read at most the newest N dead jobs.")
-    ] = 10_000,
+    scan: Annotated[int, option("N", "Read at most the newest N dead jobs.", min=1)] = 10_000,
 ) -> None:
     """List the dead jobs in groups by handler and error, the group that ended last first.
 

@@ -43,11 +43,7 @@ def submit(
     session: Session,
     file: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE",
-            help="File with the graph, a JSON object with its nodes; - reads stdin.",
-            show_default=False,
-        ),
+        argument("FILE", "File with the graph, a JSON object with its nodes; - reads stdin."),
     ],
     id: OwnIdOption = None,  # noqa: A002 (the flag's name)
 ) -> None:

@@ -11,7 +11,7 @@ from hourhand.answers.system import Handler
 from hourhand.cli.completing import handler_names
 from hourhand.cli.exits import NOT_FOUND, REFUSED
 from hourhand.cli.helping import Noun
-from hourhand.cli.options import WebOption, argument
+from hourhand.cli.options import WebOption, argument, option
 from hourhand.cli.reading import read_time_or_duration
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
@@ -23,10 +23,7 @@ handlers = Noun(
 
 HandlerName = Annotated[str, argument("NAME", "Name of the handler.", handler_names)]
 HandlerNames = Annotated[list[str], argument("NAME", "Names of the handlers.", handler_names)]
-NoteOption = Annotated[
-    str | None,
-    typer.Option(metavar="TEXT", help="Reason, shown with the pause and in the audit."),
-]
+NoteOption = Annotated[str | None, option("TEXT", "Reason, shown with the pause and in the audit.")]
 UntilOption = Annotated[
     # To Typer a union of types would be none.
     Any,

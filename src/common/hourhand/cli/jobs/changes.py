@@ -21,7 +21,7 @@ from hourhand.cli.jobs.flags import (
     PriorityOption,
     given,
 )
-from hourhand.cli.options import JobId, JobIds, YesOption
+from hourhand.cli.options import JobId, JobIds, YesOption, option
 from hourhand.cli.reading import read_json
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
@@ -144,7 +144,7 @@ def reschedule_job(
     due: Due,
     id: JobId,  # noqa: A002 (the argument's name)
     priority: PriorityOption = None,
-    payload: Annotated[str | None, typer.Option(metavar="JSON", help=PAYLOAD_HELP)] = None,
+    payload: Annotated[str | None, option("JSON", PAYLOAD_HELP)] = None,
 ) -> None:
     """Change the time, priority, payload or expiry of a waiting job."""
     from hourhand.cli.jobs.showing import show_changed

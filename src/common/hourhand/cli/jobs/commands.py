@@ -35,8 +35,10 @@ from hourhand.cli.options import (
     WatchOption,
     WebOption,
     argument,
+    duration_option,
+    option,
 )
-from hourhand.cli.reading import Seconds, read_duration, read_json, read_limit
+from hourhand.cli.reading import Seconds, read_json, read_limit
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 from hourhand.domain.jobs.job import JobStatus
@@ -82,42 +84,42 @@ def submit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     ] = None,
     idempotency_key: Annotated[
         str | None,
-        typer.Option(
-            metavar="KEY",
-            help="Repeating a submission with the same key has no effect. A key holds while its "
+        option(
+            "KEY",
+            "Repeating a submission with the same key has no effect. A key holds while its "
             "job is kept, and at least 24 hours after the job's end.",
         ),
     ] = None,
     concurrency_key: Annotated[
         str | None,
-        typer.Option(
-            metavar="KEY",
-            help="Key of the job under the handler's first concurrency limit that has a key of its "
+        option(
+            "KEY",
+            "Key of the job under the handler's first concurrency limit that has a key of its "
             "own, such as payload.account, in place of that key.",
         ),
     ] = None,
     limit: Annotated[
         list[Any] | None,
-        typer.Option(
-            parser=read_limit,
-            metavar="NAME[=KEY]",
-            help="Shared limit of the job, in place of those of its handler, such as stripe or "
+        option(
+            "NAME[=KEY]",
+            "Shared limit of the job, in place of those of its handler, such as stripe or "
             "stripe=payload.account. Can be repeated, up to three times.",
+            parser=read_limit,
         ),
     ] = None,
     unique: Annotated[
         str | None,
-        typer.Option(
-            metavar="KEY",
-            help="At most one job of this key exists at a time: payload.day, payload, tags.x, "
+        option(
+            "KEY",
+            "At most one job of this key exists at a time: payload.day, payload, tags.x, "
             "tenant, handler, or a word that is the key.",
         ),
     ] = None,
     unique_until: Annotated[
         str | None,
-        typer.Option(
-            metavar="WHEN",
-            help="When the key of --unique is free again: start, end or success of the job, or a "
+        option(
+            "WHEN",
+            "When the key of --unique is free again: start, end or success of the job, or a "
             "number of seconds after its submission. Default: end.",
         ),
     ] = None,
@@ -131,27 +133,19 @@ def submit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     ] = None,
     debounce: Annotated[
         str | None,
-        typer.Option(
-            metavar="KEY",
-            help="Submissions of this key that come shortly after one another are one job: "
+        option(
+            "KEY",
+            "Submissions of this key that come shortly after one another are one job: "
             "payload.shop, tags.x, tenant, handler, or a word. Needs --debounce-wait.",
         ),
     ] = None,
     debounce_wait: Annotated[
         Seconds | None,
-        typer.Option(
-            parser=read_duration,
-            metavar="DURATION",
-            help="The job runs once no submission of its key came for so long.",
-        ),
+        duration_option("The job runs once no submission of its key came for so long."),
     ] = None,
     debounce_max_wait: Annotated[
         Seconds | None,
-        typer.Option(
-            parser=read_duration,
-            metavar="DURATION",
-            help="The job runs at the latest so long after the first submission.",
-        ),
+        duration_option("The job runs at the latest so long after the first submission."),
     ] = None,
     debounce_mode: Annotated[
         Mode | None,
@@ -247,12 +241,10 @@ def show_job(
     session: Session,
     id: JobIdOrNone = None,  # noqa: A002 (the argument's name)
     key: Annotated[
-        str | None,
-        typer.Option(metavar="KEY", help="Show the job with this idempotency key, without an ID."),
+        str | None, option("KEY", "Show the job with this idempotency key, without an ID.")
     ] = None,
     tenant: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="With --key: the tenant of the job, if it has one."),
+        str | None, option("NAME", "With --key: the tenant of the job, if it has one.")
     ] = None,
     web: WebOption = False,
 ) -> None:
@@ -300,8 +292,7 @@ def list_children(
         ),
     ] = None,
     path: Annotated[
-        str | None,
-        typer.Option(metavar="PATH", help="Only children of this call, or node of a graph."),
+        str | None, option("PATH", "Only children of this call, or node of a graph.")
     ] = None,
     limit: LimitOption = DEFAULT_LIMIT,
     all: AllOption = False,  # noqa: A002 (the flag's name)
@@ -361,11 +352,7 @@ def watch_job(
     id: JobId,  # noqa: A002 (the argument's name)
     timeout: Annotated[
         Seconds | None,
-        typer.Option(
-            parser=read_duration,
-            metavar="DURATION",
-            help="Stop after this time, such as 90s or 5m. Default: no limit.",
-        ),
+        duration_option("Stop after this time, such as 90s or 5m. Default: no limit."),
     ] = None,
 ) -> int:
     """Follow a job until it ends: changes of its state, attempts, and its handler's progress.

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from hourhand.cli.completing import handler_names, schedule_ids
+from hourhand.cli.options import option
 from hourhand.cli.output.times import duration
 from hourhand.cli.reading import read_tag, read_time_or_duration
 from hourhand.domain.jobs.job import JobStatus
@@ -16,33 +17,20 @@ from hourhand.domain.jobs.job import JobStatus
 PANEL = "Filters"
 
 HandlerFilter = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Only jobs of this handler.",
-        rich_help_panel=PANEL,
-        autocompletion=handler_names,
-    ),
+    str | None, option("NAME", "Only jobs of this handler.", PANEL, autocompletion=handler_names)
 ]
-TenantFilter = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Only jobs of this tenant.", rich_help_panel=PANEL),
-]
+TenantFilter = Annotated[str | None, option("NAME", "Only jobs of this tenant.", PANEL)]
 ErrorTypeFilter = Annotated[
     str | None,
-    typer.Option(
-        metavar="TYPE",
-        help="Only jobs whose last failed attempt had this type of error, such as TimeoutError.",
-        rich_help_panel=PANEL,
+    option(
+        "TYPE",
+        "Only jobs whose last failed attempt had this type of error, such as TimeoutError.",
+        PANEL,
     ),
 ]
 ErrorGroupFilter = Annotated[
     str | None,
-    typer.Option(
-        metavar="ID",
-        help="Only the dead jobs of this group, as `dead-letters list` shows it.",
-        rich_help_panel=PANEL,
-    ),
+    option("ID", "Only the dead jobs of this group, as `dead-letters list` shows it.", PANEL),
 ]
 
 
@@ -62,43 +50,31 @@ class Filters:
     ] = None
     handler: HandlerFilter = None
     schedule: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ID",
-            help="Only jobs of this schedule.",
-            rich_help_panel=PANEL,
-            autocompletion=schedule_ids,
-        ),
+        str | None, option("ID", "Only jobs of this schedule.", PANEL, autocompletion=schedule_ids)
     ] = None
     tenant: TenantFilter = None
     # To Typer a tuple would be two words, so the type is Any; the same holds for the unions below.
-    tag: Annotated[
-        Any,
-        typer.Option(
-            parser=read_tag,
-            metavar="KEY:VALUE",
-            help="Only jobs with this tag.",
-            rich_help_panel=PANEL,
-        ),
-    ] = None
+    tag: Annotated[Any, option("KEY:VALUE", "Only jobs with this tag.", PANEL, parser=read_tag)] = (
+        None
+    )
     error_type: ErrorTypeFilter = None
     error_group: ErrorGroupFilter = None
     created_after: Annotated[
         Any,
-        typer.Option(
+        option(
+            "TIME|AGO",
+            "Only jobs submitted after this time, or within this duration, such as 2h.",
+            PANEL,
             parser=read_time_or_duration,
-            metavar="TIME|AGO",
-            help="Only jobs submitted after this time, or within this duration, such as 2h.",
-            rich_help_panel=PANEL,
         ),
     ] = None
     created_before: Annotated[
         Any,
-        typer.Option(
+        option(
+            "TIME|AGO",
+            "Only jobs submitted before this time, or longer ago than this, such as 7d.",
+            PANEL,
             parser=read_time_or_duration,
-            metavar="TIME|AGO",
-            help="Only jobs submitted before this time, or longer ago than this, such as 7d.",
-            rich_help_panel=PANEL,
         ),
     ] = None
 

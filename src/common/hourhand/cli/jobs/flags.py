@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hourhand.cli.reading import Seconds, read_duration, read_tag, read_time, read_whole_duration
+from hourhand.cli.options import duration_option, option, time_option, whole_duration_option
+from hourhand.cli.reading import Seconds, read_tag
 from hourhand.domain.jobs.job import OnLost, Priority
 from hourhand.domain.jobs.retry import Backoff, Jitter
 from hourhand.domain.limits.debounce import Mode
@@ -35,8 +36,7 @@ AllMatchingOption = Annotated[
     ),
 ]
 NoteOption = Annotated[
-    str | None,
-    typer.Option(metavar="TEXT", help="Note for people, such as the reason. Kept with the job."),
+    str | None, option("TEXT", "Note for people, such as the reason. Kept with the job.")
 ]
 PAYLOAD_HELP = "Payload as JSON, @FILE to read a file, or - to read stdin."
 
@@ -47,30 +47,15 @@ class Due:
 
     run_at: Annotated[
         datetime | None,
-        typer.Option(
-            parser=read_time,
-            metavar="TIME",
-            help="Run the job at this time. Without an offset, in the time zone of this machine.",
-            rich_help_panel=WHEN,
+        time_option(
+            "Run the job at this time. Without an offset, in the time zone of this machine.", WHEN
         ),
     ] = None
     delay: Annotated[
-        Seconds | None,
-        typer.Option(
-            parser=read_duration,
-            metavar="DURATION",
-            help="Run the job after this delay: 90s, 5m, 1.5h or 2d.",
-            rich_help_panel=WHEN,
-        ),
+        Seconds | None, duration_option("Run the job after this delay: 90s, 5m, 1.5h or 2d.", WHEN)
     ] = None
     expires_at: Annotated[
-        datetime | None,
-        typer.Option(
-            parser=read_time,
-            metavar="TIME",
-            help="Do not start the job after this time.",
-            rich_help_panel=WHEN,
-        ),
+        datetime | None, time_option("Do not start the job after this time.", WHEN)
     ] = None
 
 
@@ -79,36 +64,16 @@ class Policies:
     """The flags of a job's policies. What is ``None`` was not given."""
 
     priority: PriorityOption = None
-    tenant: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Tenant of the job.", rich_help_panel=WHAT),
-    ] = None
+    tenant: Annotated[str | None, option("NAME", "Tenant of the job.", WHAT)] = None
     tag: Annotated[
         list[Any] | None,
-        typer.Option(
-            parser=read_tag,
-            metavar="KEY:VALUE",
-            help="Tag of the job. Can be repeated.",
-            rich_help_panel=WHAT,
-        ),
+        option("KEY:VALUE", "Tag of the job. Can be repeated.", WHAT, parser=read_tag),
     ] = None
     timeout: Annotated[
-        int | None,
-        typer.Option(
-            parser=read_whole_duration,
-            metavar="DURATION",
-            help="Time limit of one attempt: 1s to 14m.",
-            rich_help_panel=POLICY,
-        ),
+        int | None, whole_duration_option("Time limit of one attempt: 1s to 14m.", POLICY)
     ] = None
     retention: Annotated[
-        int | None,
-        typer.Option(
-            parser=read_whole_duration,
-            metavar="DURATION",
-            help="How long to keep the job after it ends.",
-            rich_help_panel=POLICY,
-        ),
+        int | None, whole_duration_option("How long to keep the job after it ends.", POLICY)
     ] = None
     on_lost: Annotated[
         OnLost | None,
@@ -120,13 +85,7 @@ class Policies:
     ] = None
     max_attempts: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            max=100,
-            help="Maximum number of attempts, the first included.",
-            rich_help_panel=POLICY,
-        ),
+        option("N", "Maximum number of attempts, the first included.", POLICY, min=1, max=100),
     ] = None
     backoff: Annotated[
         Backoff | None,
@@ -136,23 +95,11 @@ class Policies:
         ),
     ] = None
     retry_base: Annotated[
-        Seconds | None,
-        typer.Option(
-            parser=read_duration,
-            metavar="DURATION",
-            help="First retry delay. Has no effect on sidekiq.",
-            rich_help_panel=POLICY,
-        ),
+        Seconds | None, duration_option("First retry delay. Has no effect on sidekiq.", POLICY)
     ] = None
-    retry_max_delay: Annotated[
-        Seconds | None,
-        typer.Option(
-            parser=read_duration,
-            metavar="DURATION",
-            help="Longest retry delay.",
-            rich_help_panel=POLICY,
-        ),
-    ] = None
+    retry_max_delay: Annotated[Seconds | None, duration_option("Longest retry delay.", POLICY)] = (
+        None
+    )
     retry_jitter: Annotated[
         Jitter | None,
         typer.Option(
@@ -201,22 +148,16 @@ class FileFlags:
     ] = None
     failed: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write rejected lines and the reasons to this file. Default: the name of the "
+        option(
+            "FILE",
+            "Write rejected lines and the reasons to this file. Default: the name of the "
             "input file with .failed.",
-            rich_help_panel=FILE,
+            FILE,
         ),
     ] = None
     parallel: Annotated[
         int,
-        typer.Option(
-            metavar="N",
-            min=1,
-            max=64,
-            help="Number of parallel requests, each with up to 500 jobs.",
-            rich_help_panel=FILE,
-        ),
+        option("N", "Number of parallel requests, each with up to 500 jobs.", FILE, min=1, max=64),
     ] = 4
 
 

@@ -11,7 +11,7 @@ from hourhand.answers.limits import ChangedLimit, Limit, LimitSummary
 from hourhand.cli.completing import job_ids, limit_names
 from hourhand.cli.exits import REFUSED, WRONG_USAGE, CommandError
 from hourhand.cli.helping import Noun
-from hourhand.cli.options import DEFAULT_LIMIT, AllOption, LimitOption, argument
+from hourhand.cli.options import DEFAULT_LIMIT, AllOption, LimitOption, argument, option
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
@@ -35,9 +35,9 @@ LimitNames = Annotated[list[str], argument("NAME", "Names of the limits.", limit
 JobId = Annotated[str, argument("JOB", "ID of the job.", job_ids)]
 KeyOption = Annotated[
     str | None,
-    typer.Option(
-        metavar="KEY",
-        help="One key of a limit that has keys, such as the name of a tenant. Default: all keys "
+    option(
+        "KEY",
+        "One key of a limit that has keys, such as the name of a tenant. Default: all keys "
         "that have no number of their own.",
     ),
 ]

@@ -8,6 +8,7 @@ import typer
 
 from hourhand.answers.quotas import Quota
 from hourhand.cli.helping import Noun
+from hourhand.cli.options import option
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
@@ -51,11 +52,10 @@ def set_quota(
     kind: KindArgument,
     name: NameArgument,
     accepted_per_minute: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Jobs that are accepted in a minute.")
+        int | None, option("N", "Jobs that are accepted in a minute.", min=0)
     ] = None,
     live: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=0, help="At how many live jobs no other is accepted."),
+        int | None, option("N", "At how many live jobs no other is accepted.", min=0)
     ] = None,
 ) -> None:
     """Set a quota in the place of the one before. Every process knows it within 30 s.

@@ -11,7 +11,14 @@ from hourhand.answers.runs import Accepted, RedrivePlan, Step
 from hourhand.cli.completing import job_ids
 from hourhand.cli.exits import REFUSED
 from hourhand.cli.helping import Noun
-from hourhand.cli.options import DEFAULT_LIMIT, AllOption, LimitOption, OrderOption
+from hourhand.cli.options import (
+    DEFAULT_LIMIT,
+    AllOption,
+    LimitOption,
+    OrderOption,
+    argument,
+    option,
+)
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 
@@ -20,12 +27,7 @@ runs = Noun(
     help="Show the steps of durable runs, send them signals, and run parts of them again.",
 )
 
-RunId = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN", help="ID of the run's job.", show_default=False, autocompletion=job_ids
-    ),
-]
+RunId = Annotated[str, argument("RUN", "ID of the run's job.", job_ids)]
 
 
 @runs.command("steps")
@@ -52,13 +54,8 @@ def list_steps(
 def send_signal(
     session: Session,
     run: RunId,
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Name of the signal.", show_default=False)
-    ],
-    payload: Annotated[
-        str | None,
-        typer.Option(metavar="JSON", help="Payload of the signal. Default: null."),
-    ] = None,
+    name: Annotated[str, argument("NAME", "Name of the signal.")],
+    payload: Annotated[str | None, option("JSON", "Payload of the signal. Default: null.")] = None,
     id: Annotated[  # noqa: A002 (the flag's name)
         str | None,
         typer.Option(

@@ -28,6 +28,8 @@ from hourhand.cli.options import (
     YesOption,
     argument,
     listed,
+    option,
+    time_option,
 )
 from hourhand.cli.reading import read_json, read_time
 from hourhand.cli.schedules.definition import Definition, read_object
@@ -58,9 +60,7 @@ FileOption = Annotated[
         "it; - reads stdin. Other options override its fields.",
     ),
 ]
-NoteOption = Annotated[
-    str | None, typer.Option(metavar="TEXT", help="Reason, kept as the schedule's note.")
-]
+NoteOption = Annotated[str | None, option("TEXT", "Reason, kept as the schedule's note.")]
 
 
 @schedules.command("put")
@@ -113,9 +113,9 @@ def apply(
     ],
     name: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="Name of this set of files. Its schedules get the origin files:NAME. Give each "
+        option(
+            "NAME",
+            "Name of this set of files. Its schedules get the origin files:NAME. Give each "
             "repository its own name.",
         ),
     ] = "default",
@@ -169,11 +169,7 @@ def list_schedules(
     limit: LimitOption = DEFAULT_LIMIT,
     all: AllOption = False,  # noqa: A002 (the flag's name)
     recent: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            help="Also show the results of the newest N runs of each schedule, at most 20.",
-        ),
+        int, option("N", "Also show the results of the newest N runs of each schedule, at most 20.")
     ] = 0,
     watch: WatchOption = False,
     every: EveryOption = DEFAULT_EVERY_SECONDS,
@@ -196,9 +192,7 @@ def list_schedules(
 def show_schedule(
     session: Session,
     id: ScheduleId,  # noqa: A002 (the argument's name)
-    past: Annotated[
-        int, typer.Option(metavar="N", min=0, help="Number of past runs to show.")
-    ] = 10,
+    past: Annotated[int, option("N", "Number of past runs to show.", min=0)] = 10,
     web: WebOption = False,
 ) -> None:
     """Show a schedule with its next runs and its past runs.
@@ -236,10 +230,7 @@ def list_occurrences(
 def show_grid(
     session: Session,
     id: ScheduleId,  # noqa: A002 (the argument's name)
-    runs: Annotated[
-        int,
-        typer.Option(metavar="N", min=1, max=100, help="Maximum number of runs."),
-    ] = 25,
+    runs: Annotated[int, option("N", "Maximum number of runs.", min=1, max=100)] = 25,
 ) -> None:
     """Show the last runs of a schedule as a grid: a row for each node, a column for each run.
 
@@ -299,16 +290,14 @@ def trigger(
     session: Session,
     id: ScheduleId,  # noqa: A002 (the argument's name)
     payload: Annotated[
-        str | None,
-        typer.Option(metavar="JSON", help="Payload of this job instead of the schedule's."),
+        str | None, option("JSON", "Payload of this job instead of the schedule's.")
     ] = None,
     priority: Annotated[
         Priority | None,
         typer.Option(help="Priority of this job: high, medium or low. Default: the schedule's."),
     ] = None,
     idempotency_key: Annotated[
-        str | None,
-        typer.Option(metavar="KEY", help="A repeat with the same key shows the same job."),
+        str | None, option("KEY", "A repeat with the same key shows the same job.")
     ] = None,
     note: NoteOption = None,
     watch: FollowOption = False,
@@ -373,8 +362,7 @@ def backfill(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
         BackfillOrder | None, typer.Option(help="Which runs start first: oldest or newest.")
     ] = None,
     max_active: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Maximum number of runs that are active at once."),
+        int | None, option("N", "Maximum number of runs that are active at once.", min=1)
     ] = None,
     reprocess: Annotated[
         Reprocess | None,
@@ -449,16 +437,13 @@ def preview(
         int, typer.Option("--count", "-n", metavar="N", min=1, help="Number of times to show.")
     ] = 10,
     after: Annotated[
-        datetime | None,
-        typer.Option(
-            parser=read_time, metavar="TIME", help="Show the times after this one. Default: now."
-        ),
+        datetime | None, time_option("Show the times after this one. Default: now.")
     ] = None,
     month: Annotated[
         str | None,
-        typer.Option(
-            metavar="YYYY-MM",
-            help="Show the days of this month instead: how many times each has, and which "
+        option(
+            "YYYY-MM",
+            "Show the days of this month instead: how many times each has, and which "
             "calendars exclude some.",
             show_default=False,
         ),

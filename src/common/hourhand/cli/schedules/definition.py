@@ -12,14 +12,19 @@ import typer
 
 from hourhand.cli.completing import handler_names
 from hourhand.cli.jobs.flags import PAYLOAD_HELP, WHAT, WHEN, Policies, given
-from hourhand.cli.options import SEVERAL, listed
+from hourhand.cli.options import (
+    SEVERAL,
+    duration_option,
+    listed,
+    option,
+    time_option,
+    whole_duration_option,
+)
 from hourhand.cli.reading import (
     Seconds,
     read_anchor,
-    read_duration,
     read_json,
     read_time,
-    read_whole_duration,
 )
 from hourhand.domain.groups.overlap import OverlapPolicy
 from hourhand.domain.schedules.recurrence import DstFold, DstGap
@@ -74,65 +79,43 @@ class Definition:
     ] = None
     timezone: Annotated[
         str | None,
-        typer.Option(
-            metavar="ZONE",
-            help="Time zone of the expressions, such as Europe/Berlin. Default: UTC.",
-            rich_help_panel=WHEN,
-        ),
+        option("ZONE", "Time zone of the expressions, such as Europe/Berlin. Default: UTC.", WHEN),
     ] = None
     exclude: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="WHAT",
-            callback=listed,
-            help="Times to leave out: a date, a range FROM..TO of dates or times, an expression, "
+        option(
+            "WHAT",
+            "Times to leave out: a date, a range FROM..TO of dates or times, an expression, "
             f"or the name of a calendar. {SEVERAL}.",
-            rich_help_panel=WHEN,
+            WHEN,
+            callback=listed,
         ),
     ] = None
-    start_at: Annotated[
-        datetime | None,
-        typer.Option(
-            parser=read_time, metavar="TIME", help="No run before this time.", rich_help_panel=WHEN
-        ),
-    ] = None
-    end_at: Annotated[
-        datetime | None,
-        typer.Option(
-            parser=read_time, metavar="TIME", help="No run after this time.", rich_help_panel=WHEN
-        ),
-    ] = None
+    start_at: Annotated[datetime | None, time_option("No run before this time.", WHEN)] = None
+    end_at: Annotated[datetime | None, time_option("No run after this time.", WHEN)] = None
     anchor: Annotated[
         str | None,
-        typer.Option(
-            parser=read_anchor,
-            metavar="TIME",
-            help="Time from which rate(...) and every(...) count. Without an offset, it is in "
+        option(
+            "TIME",
+            "Time from which rate(...) and every(...) count. Without an offset, it is in "
             "--timezone.",
-            rich_help_panel=WHEN,
+            WHEN,
+            parser=read_anchor,
         ),
     ] = None
-    max_occurrences: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Maximum number of runs.", rich_help_panel=WHEN),
-    ] = None
+    max_occurrences: Annotated[int | None, option("N", "Maximum number of runs.", WHEN)] = None
     expires_after: Annotated[
         int | None,
-        typer.Option(
-            parser=read_whole_duration,
-            metavar="DURATION",
-            help="Cancel a run that has not started this long after its scheduled time.",
-            rich_help_panel=WHEN,
+        whole_duration_option(
+            "Cancel a run that has not started this long after its scheduled time.", WHEN
         ),
     ] = None
     jitter: Annotated[
         Seconds | None,
-        typer.Option(
-            parser=read_duration,
-            metavar="DURATION",
-            help="Delay each run by a random time up to this, so that many schedules do not start "
+        duration_option(
+            "Delay each run by a random time up to this, so that many schedules do not start "
             "at once.",
-            rich_help_panel=WHEN,
+            WHEN,
         ),
     ] = None
     dst_gap: Annotated[
@@ -152,16 +135,9 @@ class Definition:
     ] = None
     handler: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Handler that runs the jobs.",
-            rich_help_panel=WHAT,
-            autocompletion=handler_names,
-        ),
+        option("NAME", "Handler that runs the jobs.", WHAT, autocompletion=handler_names),
     ] = None
-    payload: Annotated[
-        str | None, typer.Option(metavar="JSON", help=PAYLOAD_HELP, rich_help_panel=WHAT)
-    ] = None
+    payload: Annotated[str | None, option("JSON", PAYLOAD_HELP, WHAT)] = None
     misfire: Annotated[
         MisfirePolicy | None,
         typer.Option(
@@ -171,12 +147,7 @@ class Definition:
     ] = None
     misfire_window: Annotated[
         int | None,
-        typer.Option(
-            parser=read_whole_duration,
-            metavar="DURATION",
-            help="Ignore runs that were missed longer ago than this.",
-            rich_help_panel=LATE,
-        ),
+        whole_duration_option("Ignore runs that were missed longer ago than this.", LATE),
     ] = None
     overlap: Annotated[
         OverlapPolicy | None,
@@ -187,20 +158,10 @@ class Definition:
         ),
     ] = None
     max_running: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Maximum number of runs that are active at once.",
-            rich_help_panel=LATE,
-        ),
+        int | None, option("N", "Maximum number of runs that are active at once.", LATE)
     ] = None
     buffer_limit: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="With --overlap buffer_all: maximum number of waiting runs.",
-            rich_help_panel=LATE,
-        ),
+        int | None, option("N", "With --overlap buffer_all: maximum number of waiting runs.", LATE)
     ] = None
     pause_on_failure: Annotated[
         bool | None,
@@ -220,16 +181,12 @@ class Definition:
             show_default=False,
         ),
     ] = None
-    note: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Note for the readers of the schedule.")
-    ] = None
+    note: Annotated[str | None, option("TEXT", "Note for the readers of the schedule.")] = None
     keep_succeeded: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Number of succeeded runs to keep in the history."),
+        int | None, option("N", "Number of succeeded runs to keep in the history.")
     ] = None
     keep_failed: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Number of failed runs to keep in the history."),
+        int | None, option("N", "Number of failed runs to keep in the history.")
     ] = None
 
     def over(self, before: Mapping[str, Any], policies: Policies) -> dict[str, Any]:
