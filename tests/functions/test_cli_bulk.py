@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from hourhand.cli.dead_letters import groups
+from hourhand.cli.dead_letters import commands
 from hourhand.client._operations import _bulk as client_bulk
 from hourhand.services.jobs import bulk
 from tests.functions.cli_rig import HOURLY, Shell, put, raising
@@ -427,7 +427,7 @@ def test_a_job_that_is_not_dead_is_not_discarded(shell: Shell) -> None:
 def test_discarded_jobs_are_counted_where_no_job_is_dead(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, most: int, said: str
 ) -> None:
-    monkeypatch.setattr(groups, "MAX_DISCARDED_COUNTED", most)
+    monkeypatch.setattr(commands, "MAX_DISCARDED_COUNTED", most)
     shell.die(times=SOME)
     shell.type("jobs", "discard", "--handler", "greet", "--yes")
     assert said in shell.type("dead-letters", "list").err

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.console import RenderableType
 
-from hourhand.answers.audit import AuditEvent
+from hourhand.answers.audit import AuditEvent, AuditPage
 from hourhand.cli.completing import handler_names
 from hourhand.cli.exits import NOT_FOUND, REFUSED
-from hourhand.cli.options import DEFAULT_LIMIT, AllOption, LimitOption
+from hourhand.cli.options import Rows
 from hourhand.cli.output.tables import Column
 from hourhand.cli.reading import read_time_or_duration
 from hourhand.cli.session import Session
@@ -22,9 +20,6 @@ from hourhand.cli.verbs import verb
 from hourhand.domain.callers import LOCAL
 from hourhand.domain.jobs.job import EventKind
 from hourhand.domain.schedules.schedule import INCLUDED_AGAIN
-
-if TYPE_CHECKING:
-    from hourhand.client import AuditEvent, AuditPage
 
 MAX_EVENTS = 10_000
 """How many events are sorted by their times; a search that finds more stops there."""
@@ -111,7 +106,7 @@ ToOption = Annotated[
     codes=dict.fromkeys((NOT_FOUND, REFUSED)),
     prints=(AuditEvent,),
 )
-def audit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
+def audit(  # noqa: PLR0913 (Typer makes its arguments the flags)
     session: Session,
     job: JobOption = None,
     schedule: ScheduleOption = None,
@@ -120,8 +115,8 @@ def audit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
     tenant: TenantOption = None,
     since: FromOption = None,
     until: ToOption = None,
-    limit: LimitOption = DEFAULT_LIMIT,
-    all: AllOption = False,  # noqa: A002 (the flag's name)
+    *,
+    rows: Rows,
 ) -> None:
     """Show who did what with jobs, schedules and handlers, newest first. Give at least one filter.
 
@@ -159,9 +154,10 @@ def audit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
         until=_instant(until, now),
     )
     session.print_list(
-        iter([Action((event,)) for event in events] if session.is_json else folded(events)),
-        None if all else limit,
-        partial(_table, session),
+        lambda **_: [Action((event,)) for event in events] if session.is_json else folded(events),
+        rows.most,
+        COLUMNS,
+        _row,
         none=NOTHING_OF_CALLER if caller else "No caller did anything that matches.",
         first="newest",
     )
@@ -224,10 +220,6 @@ def _found(session: Session, **asked: Any) -> list[AuditEvent]:
             "yellow",
         )
     return sorted(events[:MAX_EVENTS], key=lambda event: event.at, reverse=True)
-
-
-def _table(session: Session, actions: Sequence[Action]) -> RenderableType:
-    return session.table(COLUMNS, [_row(session, each) for each in actions], without_empty=True)
 
 
 def _row(session: Session, action: Action) -> tuple[str, ...]:

@@ -73,8 +73,15 @@ def console(
     _serve(session, port=port, read_only=read_only, opens=not no_browser)
 
 
+def opens_page(session: Session, is_asked: bool, *segments: str) -> bool:
+    """Open the console at an object, such as ``("jobs", id)``, if asked; return whether."""
+    if is_asked:
+        open_page(session, *segments)
+    return is_asked
+
+
 def open_page(session: Session, *segments: str) -> None:
-    """Open the console at one object, such as ``("jobs", id)``, or print its URL.
+    """Open the console at one object, or print its URL.
 
     `hourhand dev` serves a console itself. For another API, serve one until Ctrl-C.
     """

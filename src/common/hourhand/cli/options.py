@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import typer
@@ -211,6 +212,21 @@ LimitOption = Annotated[
     int, typer.Option("--limit", "-n", metavar="N", min=1, help="Maximum number of rows.")
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="List all, however many there are.")]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rows:
+    """The flags that say how much of a list is printed."""
+
+    limit: LimitOption = DEFAULT_LIMIT
+    all: AllOption = False
+
+    @property
+    def most(self) -> int | None:
+        """The number of rows to print; ``None``: all."""
+        return None if self.all else self.limit
+
+
 WatchOption = Annotated[bool, typer.Option("--watch", "-w", help="Update the output until Ctrl-C.")]
 FollowOption = Annotated[
     bool, typer.Option("--watch", "-w", help="Follow the job until it ends, like `jobs watch`.")

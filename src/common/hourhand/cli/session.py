@@ -199,43 +199,41 @@ class Session:
             self.print_json(answer.raw)
         return self.is_json
 
-    def opens_page(self, is_asked: bool, *segments: str) -> bool:
-        """Open the console at an object, such as ``("jobs", id)``, if asked; return whether."""
-        if is_asked:
-            from hourhand.cli.console import open_page
-
-            open_page(self, *segments)
-        return is_asked
-
     def print_list(
         self,
-        found: Iterable[T],
+        find: Callable[..., Iterable[T]],
         limit: int | None,
-        table: Callable[[Sequence[T]], RenderableType],
+        columns: Sequence[Column],
+        row: Callable[[Session, T], Sequence[Text | str]],
         *,
         none: str,
         first: str = "first",
     ) -> None:
-        """Print at most ``limit`` of what is found, as it arrives, and say if there is more.
+        """Print at most ``limit`` of what ``find`` returns, as it arrives; say if there is more.
 
-        ``none`` is printed if there is nothing; ``first`` says which ones the limit keeps.
+        ``row`` returns the cells of an answer. ``none`` is printed if there is nothing; ``first``
+        says which ones the limit keeps.
         """
-        rest, count = iter(found), 0
+        rest, count = iter(find(limit=None if limit is None else limit + 1)), 0
         shown = itertools.islice(rest, limit)
         for page in iter(lambda: list(itertools.islice(shown, ROWS_A_TABLE)), []):
             count += len(page)
-            self.print(*self.page(page, table))
+            self.print(*self.page(page, columns, row))
         if not count and self.manner.form == "table":
             self.remark(none)
         elif limit is not None and next(rest, None) is not None:
             self.remark(f"Only the {first} {count} are shown. Use --limit N or --all to see more.")
 
     def page(
-        self, page: Sequence[T], table: Callable[[Sequence[T]], RenderableType]
+        self,
+        page: Sequence[T],
+        columns: Sequence[Column],
+        row: Callable[[Session, T], Sequence[Text | str]],
     ) -> Sequence[RenderableType]:
         """Return answers of the API as one table. As records, print them and return nothing."""
         if not self.is_json:
-            return [table(page)]
+            rows = [row(self, each) for each in page]
+            return [self.table(columns, rows, without_empty=True)]
         for each in page:
             self.print_json(each.raw)
         self.records.flush()

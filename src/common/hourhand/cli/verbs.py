@@ -6,10 +6,11 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Any, get_type_hints
 
 import typer
 
+from hourhand.answers.answered import Answered
 from hourhand.cli.connection import AwsFlags, Connection
 from hourhand.cli.contexts.store import enter_context
 from hourhand.cli.exits import (
@@ -24,9 +25,6 @@ from hourhand.cli.exits import (
 )
 from hourhand.cli.options import YesOption
 from hourhand.cli.session import Manner, Session
-
-if TYPE_CHECKING:
-    from hourhand.answers.answered import Answered
 
 
 def verb(
@@ -96,7 +94,7 @@ class _Verb:
         }
         self._asks_api = asks_api
         self._prints = prints
-        asks_itself = any(each.name == "yes" for each in own)
+        asks_itself = any(each.name == "yes" for each in self._own_flags())
         self._changes = changes or asks_itself
         self._is_asked_for = changes and not asks_itself
         self._acts_in_context = asks_api or any(
@@ -105,14 +103,17 @@ class _Verb:
 
     def flags(self) -> Iterator[inspect.Parameter]:
         """Yield all flags of the command, in the order of its help."""
-        for each in self._own:
-            yield from flags_of(self._groups[each.name]) if each.name in self._groups else [each]
+        yield from self._own_flags()
         for group, is_there in (
             (_Sure, self._is_asked_for),
             (Connection, self._asks_api),
             (Manner, True),
         ):
             yield from flags_of(group) if is_there else ()
+
+    def _own_flags(self) -> Iterator[inspect.Parameter]:
+        for each in self._own:
+            yield from flags_of(self._groups[each.name]) if each.name in self._groups else [each]
 
     def run(self, given: dict[str, Any]) -> int:
         """Run the command with the flags that were given; return its exit code."""

@@ -8,6 +8,7 @@ import typer
 
 from hourhand.answers.children import Batch
 from hourhand.cli.completing import job_ids
+from hourhand.cli.console import opens_page
 from hourhand.cli.exits import NOT_FOUND, REFUSED
 from hourhand.cli.helping import Noun
 from hourhand.cli.options import WebOption, argument, option
@@ -81,7 +82,7 @@ def show_batch(
     [bold]hourhand jobs children[/] lists its jobs.
     """
     batch = session.client.batches.get(id)
-    if session.opens_page(web, "jobs", batch.id):
+    if opens_page(session, web, "jobs", batch.id):
         return
     from hourhand.cli.batches.showing import show
 

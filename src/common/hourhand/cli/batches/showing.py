@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from hourhand.answers.children import Batch
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import facts
 from hourhand.cli.output.times import NOTHING
 from hourhand.cli.session import Session
 from hourhand.domain.durable.built_in import CALLBACKS
-
-if TYPE_CHECKING:
-    from hourhand.client import Batch
 
 STYLES = {
     "open": "blue",

@@ -8,13 +8,12 @@ import typer
 
 from hourhand.answers.schedules import Calendar
 from hourhand.cli.completing import calendar_names
+from hourhand.cli.console import opens_page
 from hourhand.cli.exits import FAILED, WRONG_USAGE, CommandError
 from hourhand.cli.helping import Noun
 from hourhand.cli.options import (
-    DEFAULT_LIMIT,
     SEVERAL,
-    AllOption,
-    LimitOption,
+    Rows,
     WebOption,
     YesOption,
     argument,
@@ -90,13 +89,12 @@ def put(
 @verb(example="hourhand calendars list", prints=(Calendar,))
 def list_calendars(
     session: Session,
-    limit: LimitOption = DEFAULT_LIMIT,
-    all: AllOption = False,  # noqa: A002 (the flag's name)
+    rows: Rows,
 ) -> None:
     """List calendars by name, with what they exclude."""
     from hourhand.cli.calendars.showing import list_found
 
-    list_found(session, None if all else limit)
+    list_found(session, rows.most)
 
 
 @calendars.command("show")
@@ -104,7 +102,7 @@ def list_calendars(
 def show_calendar(session: Session, name: CalendarName, web: WebOption = False) -> None:
     """Show a calendar with all that it excludes. The output of --json can be put again."""
     calendar = session.client.calendars.get(name)
-    if session.opens_page(web, "calendars", calendar.name):
+    if opens_page(session, web, "calendars", calendar.name):
         return
     from hourhand.cli.calendars.showing import show
 

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING
-
-from rich.console import RenderableType
 from rich.text import Text
 
+from hourhand.answers.schedules import Calendar
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column, facts
 from hourhand.cli.schedules.showing import exclusion_text
 from hourhand.cli.session import Session
-
-if TYPE_CHECKING:
-    from hourhand.client import Calendar
 
 COLUMNS = (
     Column("NAME", is_whole=True),
@@ -27,8 +20,8 @@ COLUMNS = (
 
 def list_found(session: Session, limit: int | None) -> None:
     """Print the calendars as they arrive, in the order of their names."""
-    found = session.client.calendars.list(limit=None if limit is None else limit + 1)
-    session.print_list(found, limit, partial(_table, session), none="There is no calendar.")
+    find = session.client.calendars.list
+    session.print_list(find, limit, COLUMNS, _row, none="There is no calendar.")
 
 
 def show(session: Session, calendar: Calendar) -> None:
@@ -53,10 +46,6 @@ def show_put(session: Session, calendar: Calendar) -> None:
     plural = "" if number == 1 else "s"
     result = f"  put: {number:,} exclusion{plural}, revision {calendar.revision}"
     session.print(Text.assemble(cell(calendar.name), result))
-
-
-def _table(session: Session, calendars: Sequence[Calendar]) -> RenderableType:
-    return session.table(COLUMNS, [_row(session, each) for each in calendars], without_empty=True)
 
 
 def _row(session: Session, calendar: Calendar) -> tuple[str, ...]:

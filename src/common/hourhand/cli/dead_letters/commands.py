@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hourhand.answers.batches import BulkResult
 from hourhand.answers.jobs import DeadLetterGroup, Job
+from hourhand.cli.console import opens_page
 from hourhand.cli.exits import NOT_FOUND, REFUSED
 from hourhand.cli.helping import Noun
 from hourhand.cli.jobs.changes import CHANGE_CODES
@@ -19,11 +21,32 @@ from hourhand.cli.jobs.filters import (
     HandlerFilter,
     TenantFilter,
 )
-from hourhand.cli.jobs.flags import AllMatchingOption, DryRunOption, NoteOption
-from hourhand.cli.options import JobId, JobIds, WebOption, YesOption, option
+from hourhand.cli.jobs.flags import Consent, NoteOption
+from hourhand.cli.options import JobId, JobIds, WebOption, option
+from hourhand.cli.output.tables import Column
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.json_dataclasses import to_json
+
+if TYPE_CHECKING:
+    from hourhand.cli.jobs.bulk import Choice
+
+NO_ERROR = "(none)"
+
+MAX_DISCARDED_COUNTED = 100
+"""Where the count of discarded jobs stops: it costs one read of an index."""
+
+COLUMNS = (
+    Column("HANDLER", is_flexible=True),
+    Column("ERROR"),
+    Column("JOBS", is_number=True),
+    Column("LAST", rank=2),
+    Column("FIRST", rank=5),
+    Column("NEWEST JOB", rank=1),
+    Column("GROUP", rank=4),
+    Column("MESSAGE", rank=3, is_flexible=True),
+)
 
 AllDeadOption = Annotated[bool, typer.Option("--all", help="All dead jobs.")]
 
@@ -52,6 +75,14 @@ class DeadFilters:
             error_group=self.error_group,
         )
 
+    def choice(self, ids: Sequence[str] | None, *, everything: bool) -> Choice:
+        """Return which dead jobs to change: by IDs, by these filters, or all of them."""
+        from hourhand.cli.jobs.bulk import Choice
+
+        # Without a status the API might one day redrive other jobs, too.
+        is_filtered = everything or not self.is_empty
+        return Choice(ids=ids or (), filters=self.as_filters() if is_filtered else Filters())
+
     @property
     def is_empty(self) -> bool:
         """Whether every dead job is meant."""
@@ -75,9 +106,20 @@ def list_dead_letters(
     Discarded jobs are left out: [bold]jobs list --discarded[/] lists them. [bold]jobs list
     --error-group ID[/] lists the jobs of a group.
     """
-    from hourhand.cli.dead_letters.groups import list_groups
-
-    list_groups(session, filters, scan)
+    asked = filters.as_filters().for_client(session.clock.now())
+    found = session.client.dead_letter_groups(scan=scan, **asked)
+    if session.is_json:
+        for group in found.groups:
+            session.print_json(_as_json(group))
+    elif found.groups:
+        session.print_table(COLUMNS, (_row(session, group) for group in found.groups))
+        session.remark(_what_next(found.groups[0]))
+    else:
+        session.remark(_nothing_dead(session) if filters.is_empty else "No dead job matches.")
+    if found.next_cursor is not None:
+        session.remark(
+            f"Only the newest {found.read:,} dead jobs were read. Use --scan N to read more."
+        )
 
 
 @dead_letters.command("show")
@@ -92,14 +134,21 @@ def show_dead_letter(
     web: WebOption = False,
 ) -> None:
     """Show a dead job: its attempts, payload, error and traceback."""
-    if web:
-        from hourhand.cli.console import open_page
-
-        open_page(session, "jobs", session.client.get(id).id)
+    job = session.client.get(id)
+    if opens_page(session, web, "jobs", job.id):
         return
-    from hourhand.cli.dead_letters.groups import show_one
+    from hourhand.cli.jobs.showing import show
 
-    show_one(session, id)
+    show(session, job)
+    if job.status == JobStatus.DEAD:
+        is_closed = job.discarded_at is not None
+        closes = "It was discarded" if is_closed else "`discard` closes it"
+        session.remark(
+            f"`hourhand jobs logs {job.id}` shows its log. "
+            f"`hourhand dead-letters redrive {job.id}` runs it again. {closes}."
+        )
+    else:
+        session.remark(f"This job is not dead. It is {job.status}.", "yellow")
 
 
 @dead_letters.command("redrive")
@@ -113,9 +162,8 @@ def redrive_dead_letters(
     filters: DeadFilters,
     ids: JobIds = None,
     all: AllDeadOption = False,  # noqa: A002 (the flag's name)
-    all_matching: AllMatchingOption = False,
-    yes: YesOption = False,
-    dry_run: DryRunOption = False,
+    *,
+    consent: Consent,
 ) -> int:
     """Run dead jobs again: those with the given IDs, or all that match the filters.
 
@@ -123,11 +171,9 @@ def redrive_dead_letters(
     times may be skipped until they have ended. With filters, the command first shows how many jobs
     match and asks.
     """
-    from hourhand.cli.dead_letters.groups import operate_on_dead
-    from hourhand.cli.jobs.bulk import REDRIVE, Consent
+    from hourhand.cli.jobs.bulk import REDRIVE, operate
 
-    consent = Consent(is_sure=yes, is_dry=dry_run, to_all=all_matching)
-    return operate_on_dead(session, REDRIVE, ids or (), filters, consent, everything=all)
+    return operate(session, REDRIVE, filters.choice(ids, everything=all), consent)
 
 
 @dead_letters.command("discard")
@@ -142,9 +188,8 @@ def discard_dead_letters(
     ids: JobIds = None,
     note: NoteOption = None,
     all: AllDeadOption = False,  # noqa: A002 (the flag's name)
-    all_matching: AllMatchingOption = False,
-    yes: YesOption = False,
-    dry_run: DryRunOption = False,
+    *,
+    consent: Consent,
 ) -> int:
     """Discard dead jobs that need no further work: by their IDs, or all that match the filters.
 
@@ -152,8 +197,51 @@ def discard_dead_letters(
     lists them with their notes, and [bold]jobs redrive[/] still runs them again, until their
     retention ends. With filters, the command first shows how many jobs match and asks.
     """
-    from hourhand.cli.dead_letters.groups import operate_on_dead
-    from hourhand.cli.jobs.bulk import Consent, discarding
+    from hourhand.cli.jobs.bulk import discarding, operate
 
-    consent = Consent(is_sure=yes, is_dry=dry_run, to_all=all_matching)
-    return operate_on_dead(session, discarding(note), ids or (), filters, consent, everything=all)
+    return operate(session, discarding(note), filters.choice(ids, everything=all), consent)
+
+
+def _what_next(group: DeadLetterGroup) -> str:
+    """Return the commands for a group, to be copied."""
+    return (
+        "The first group's jobs:\n"
+        f"  `hourhand jobs list --error-group {group.id}` lists them.\n"
+        f"  `hourhand dead-letters show {group.newest.id}` shows the newest one.\n"
+        f"  `hourhand dead-letters redrive --error-group {group.id}` runs them again.\n"
+        f"  `hourhand dead-letters discard --error-group {group.id}` closes those that need no "
+        "further work."
+    )
+
+
+def _nothing_dead(session: Session) -> str:
+    from hourhand.cli.jobs.bulk import LISTS_DISCARDED
+
+    most = MAX_DISCARDED_COUNTED
+    closed = session.client.list(
+        status=JobStatus.DEAD, discarded=True, page_size=most + 1, limit=most + 1
+    )
+    count = sum(1 for _ in closed)
+    if not count:
+        return "No job is dead."
+    are = "1 is" if count == 1 else f"{count} are" if count <= most else f"More than {most} are"
+    return f"No dead job needs action. {are} discarded: `{LISTS_DISCARDED}`."
+
+
+def _row(session: Session, group: DeadLetterGroup) -> tuple[str, ...]:
+    times = session.times
+    return (
+        group.handler,
+        group.error_type or NO_ERROR,
+        f"{group.jobs:,}",
+        times.short(group.last_at),
+        times.short(group.first_at),
+        group.newest.id,
+        group.id,
+        group.newest.message,
+    )
+
+
+def _as_json(group: DeadLetterGroup) -> dict[str, object]:
+    """Return a group as the API has it; that of several pages has no JSON of its own."""
+    return to_json(type(group), group)

@@ -8,6 +8,7 @@ import typer
 
 from hourhand.answers.graphs import Graph, GraphRerun
 from hourhand.cli.completing import job_ids
+from hourhand.cli.console import opens_page
 from hourhand.cli.exits import NOT_FOUND, REFUSED
 from hourhand.cli.helping import Noun
 from hourhand.cli.options import SEVERAL, WebOption, argument, listed
@@ -76,14 +77,12 @@ def show_graph(
     The nodes are in an order in which they can run. A node that was skipped has a reason: rule, its
     trigger rule was not met; upstream_failed, a node before it failed.
     """
-    if web:
-        from hourhand.cli.console import open_page
-
-        open_page(session, "jobs", session.client.graphs.get(id).id)
+    graph = session.client.graphs.get(id)
+    if opens_page(session, web, "jobs", graph.id):
         return
     from hourhand.cli.graphs.showing import show
 
-    show(session, session.client.graphs.get(id))
+    show(session, graph)
 
 
 @graphs.command("rerun")

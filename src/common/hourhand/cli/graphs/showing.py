@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from hourhand.answers.children import ChildCounts
+from hourhand.answers.graphs import Graph, GraphNode, GraphRerun, NodeState
 from hourhand.cli.jobs.listing import status_text
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column, facts
 from hourhand.cli.output.times import NOTHING, duration
 from hourhand.cli.session import Session
 from hourhand.domain.graphs.order import topological_order
-
-if TYPE_CHECKING:
-    from hourhand.client import ChildCounts, Graph, GraphNode, GraphRerun, NodeState
 
 COLUMNS = (
     Column("NODE", is_whole=True),

@@ -9,6 +9,7 @@ import typer
 
 from hourhand.answers.system import Handler
 from hourhand.cli.completing import handler_names
+from hourhand.cli.console import opens_page
 from hourhand.cli.exits import NOT_FOUND, REFUSED
 from hourhand.cli.helping import Noun
 from hourhand.cli.options import WebOption, argument, option
@@ -62,7 +63,7 @@ def show_handler(session: Session, name: HandlerName, web: WebOption = False) ->
     With --json, the output has the whole JSON Schema of the payload, in payload_schema.
     """
     handler = session.client.handler(name)
-    if session.opens_page(web, "handlers", handler.name):
+    if opens_page(session, web, "handlers", handler.name):
         return
     from hourhand.cli.handlers.showing import show
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rich.console import RenderableType
-
+from hourhand.answers.system import (
+    Handler,
+    HandlerDebounce,
+    HandlerLimit,
+    HandlerPause,
+    HandlerPolicies,
+    HandlerUnique,
+)
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column, facts
 from hourhand.cli.output.times import NOTHING, Times, duration
 from hourhand.cli.schedules.listing import expression_text
 from hourhand.cli.session import Session
 from hourhand.domain.limits.keys import parse_key_path
-
-if TYPE_CHECKING:
-    from hourhand.answers.system import HandlerDebounce, HandlerPause, HandlerUnique
-    from hourhand.client import Handler, HandlerLimit, HandlerPolicies
 
 COLUMNS = (
     Column("NAME", is_whole=True),
@@ -59,8 +60,8 @@ Schema = Mapping[str, Any]
 
 def list_found(session: Session) -> None:
     """Print the handlers, by name."""
-    found = iter(session.client.handlers())
-    session.print_list(found, None, partial(_table, session), none="No handler is registered.")
+    found = session.client.handlers()
+    session.print_list(lambda **_: found, None, COLUMNS, _row, none="No handler is registered.")
 
 
 def show(session: Session, handler: Handler) -> None:
@@ -100,10 +101,6 @@ def submission_of(handler: str, schema: Schema | None, examples: Sequence[Any]) 
     else:
         return None
     return f"{shlex.quote(handler)} {shlex.quote(payload)}"
-
-
-def _table(session: Session, handlers: Sequence[Handler]) -> RenderableType:
-    return session.table(COLUMNS, [_row(session, one) for one in handlers], without_empty=True)
 
 
 def _row(session: Session, handler: Handler) -> tuple[str, ...]:

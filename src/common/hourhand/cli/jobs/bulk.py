@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.text import Text
 
+from hourhand.answers.jobs import Job
 from hourhand.cli.exits import (
     DONE,
     FAILED,
@@ -18,13 +19,14 @@ from hourhand.cli.exits import (
     one_line,
 )
 from hourhand.cli.jobs.filters import Filters
+from hourhand.cli.jobs.flags import Consent
 from hourhand.cli.jobs.showing import show_changed
 from hourhand.cli.output.harmless import harmless
 from hourhand.cli.session import Session
 
 if TYPE_CHECKING:
     from hourhand import Client
-    from hourhand.client import BulkReport, Job
+    from hourhand.client import BulkReport
 
 SHOWN_FAILURES = 20
 
@@ -124,22 +126,13 @@ class Report:
     schedules: Sequence[str] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Consent:
-    """What the caller agreed to: ``is_sure`` (--yes), ``to_all`` (--all-matching), a dry run."""
-
-    is_sure: bool
-    is_dry: bool
-    to_all: bool = False
-
-
 def operate(session: Session, operation: Operation, choice: Choice, consent: Consent) -> int:
     """Change the chosen jobs; return the exit code.
 
     The API is sent the count that was shown: it changes nothing if many more jobs match by then.
     "1,000 or more" is no count, so the caller must agree to all that match (--all-matching).
     """
-    choice.check(is_dry=consent.is_dry)
+    choice.check(is_dry=consent.dry_run)
     if choice.ids:
         return _operate_on_named(session, operation, choice.ids)
     filters = choice.filters.for_client(session.clock.now())
@@ -147,15 +140,15 @@ def operate(session: Session, operation: Operation, choice: Choice, consent: Con
     count = operation.many(session.client, **asked, dry_run=True)
     counted_jobs = counted(count.matched, or_more=count.is_least)
     found = f"{counted_jobs} {choice.filters.described()}".strip()
-    if consent.is_dry or not count.matched:
+    if consent.dry_run or not count.matched:
         return show_count(session, operation, found, count.matched, is_least=count.is_least)
-    if count.is_least and not consent.to_all:
+    if count.is_least and not consent.all_matching:
         raise CommandError(
             f"{found} match. Give a narrower filter, such as --created-after, or confirm with "
             "--all-matching that all of them are meant. Nothing was changed.",
             WRONG_USAGE,
         )
-    session.confirm(f"{operation.name.capitalize()} {found}?", is_sure=consent.is_sure)
+    session.confirm(f"{operation.name.capitalize()} {found}?", is_sure=consent.yes)
     return show_report(session, operation, _operate_on_found(session, operation, asked, count))
 
 

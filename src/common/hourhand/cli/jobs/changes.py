@@ -13,15 +13,14 @@ from hourhand.cli.jobs.commands import jobs
 from hourhand.cli.jobs.filters import Filters, ListingFilters
 from hourhand.cli.jobs.flags import (
     PAYLOAD_HELP,
-    AllMatchingOption,
-    DryRunOption,
+    Consent,
     Due,
     EverythingOption,
     NoteOption,
     PriorityOption,
     given,
 )
-from hourhand.cli.options import JobId, JobIds, YesOption, option
+from hourhand.cli.options import JobId, JobIds, option
 from hourhand.cli.reading import read_json
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
@@ -46,9 +45,8 @@ def cancel_jobs(
     filters: Filters,
     ids: JobIds = None,
     all: EverythingOption = False,  # noqa: A002 (the flag's name)
-    all_matching: AllMatchingOption = False,
-    yes: YesOption = False,
-    dry_run: DryRunOption = False,
+    *,
+    consent: Consent,
 ) -> int:
     """Cancel jobs: those with the given IDs, or all that match the filters.
 
@@ -56,10 +54,9 @@ def cancel_jobs(
     checks for this. With filters, the command first shows how many jobs match and asks. If many
     more jobs match by the time that you confirm, it changes nothing.
     """
-    from hourhand.cli.jobs.bulk import CANCEL, Choice, Consent, operate
+    from hourhand.cli.jobs.bulk import CANCEL, Choice, operate
 
     choice = Choice(ids=ids or (), filters=filters, everything=all)
-    consent = Consent(is_sure=yes, is_dry=dry_run, to_all=all_matching)
     return operate(session, CANCEL, choice, consent)
 
 
@@ -74,9 +71,8 @@ def redrive_jobs(
     filters: ListingFilters,
     ids: JobIds = None,
     all: EverythingOption = False,  # noqa: A002 (the flag's name)
-    all_matching: AllMatchingOption = False,
-    yes: YesOption = False,
-    dry_run: DryRunOption = False,
+    *,
+    consent: Consent,
 ) -> int:
     """Run failed jobs again: those with the given IDs, or all that match the filters.
 
@@ -86,10 +82,9 @@ def redrive_jobs(
     the command first shows how many jobs match and asks. If many more jobs match by the time that
     you confirm, it changes nothing.
     """
-    from hourhand.cli.jobs.bulk import REDRIVE, Choice, Consent, operate
+    from hourhand.cli.jobs.bulk import REDRIVE, Choice, operate
 
     choice = Choice(ids=ids or (), filters=filters, everything=all)
-    consent = Consent(is_sure=yes, is_dry=dry_run, to_all=all_matching)
     return operate(session, REDRIVE, choice, consent)
 
 
@@ -105,9 +100,8 @@ def discard_jobs(
     ids: JobIds = None,
     note: NoteOption = None,
     all: EverythingOption = False,  # noqa: A002 (the flag's name)
-    all_matching: AllMatchingOption = False,
-    yes: YesOption = False,
-    dry_run: DryRunOption = False,
+    *,
+    consent: Consent,
 ) -> int:
     """Discard DEAD jobs: those with the given IDs, or all that match the filters.
 
@@ -117,10 +111,9 @@ def discard_jobs(
     retention ends. With filters, the command first shows how many jobs match and asks. If many more
     jobs match by the time that you confirm, it changes nothing.
     """
-    from hourhand.cli.jobs.bulk import Choice, Consent, discarding, operate
+    from hourhand.cli.jobs.bulk import Choice, discarding, operate
 
     choice = Choice(ids=ids or (), filters=filters, everything=all)
-    consent = Consent(is_sure=yes, is_dry=dry_run, to_all=all_matching)
     return operate(session, discarding(note), choice, consent)
 
 

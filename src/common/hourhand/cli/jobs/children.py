@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
-from rich.console import RenderableType
 from rich.text import Text
 
+from hourhand.answers.children import Child
 from hourhand.cli.jobs.listing import remark, status_text, when_text
 from hourhand.cli.output.tables import Column
 from hourhand.cli.session import Session
-
-if TYPE_CHECKING:
-    from hourhand.client import Child
-    from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.jobs.job import JobStatus
 
 COLUMNS = (
     Column("PATH", is_whole=True),
@@ -36,21 +31,11 @@ def list_found(
     limit: int | None,
 ) -> None:
     """Print the children of a run as they arrive."""
-    found = session.client.children(
-        run_id,
-        status=None if status is None else status.value,
-        path=path,
-        limit=None if limit is None else limit + 1,
-    )
+    find = partial(session.client.children, run_id, status=status, path=path)
     none = "There are no such child jobs." if path else "The run has no child jobs."
     if status is not None:
         none = f"No child job is {status.value}."
-    session.print_list(found, limit, partial(_table, session), none=none)
-
-
-def _table(session: Session, children: Sequence[Child]) -> RenderableType:
-    rows = [_row(session, child) for child in children]
-    return session.table(COLUMNS, rows, without_empty=True)
+    session.print_list(find, limit, COLUMNS, _row, none=none)
 
 
 def _row(session: Session, child: Child) -> tuple[Text | str, ...]:

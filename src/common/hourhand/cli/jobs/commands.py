@@ -9,6 +9,7 @@ import typer
 from hourhand.answers.children import Child
 from hourhand.answers.jobs import Event, Job, JobSummary, LogLine
 from hourhand.cli.completing import handler_names
+from hourhand.cli.console import opens_page
 from hourhand.cli.exits import DONE, FAILED, NOT_FOUND, REFUSED, TIMED_OUT
 from hourhand.cli.helping import Noun
 from hourhand.cli.jobs.filters import ListingFilters
@@ -23,15 +24,13 @@ from hourhand.cli.jobs.flags import (
 )
 from hourhand.cli.options import (
     DEFAULT_EVERY_SECONDS,
-    DEFAULT_LIMIT,
     DEFAULT_LOG_LINES,
-    AllOption,
     EveryOption,
     FollowOption,
     JobId,
     JobIdOrNone,
-    LimitOption,
     OrderOption,
+    Rows,
     WatchOption,
     WebOption,
     argument,
@@ -213,8 +212,7 @@ def submit(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
 def list_jobs(
     session: Session,
     filters: ListingFilters,
-    limit: LimitOption = DEFAULT_LIMIT,
-    all: AllOption = False,  # noqa: A002 (the flag's name)
+    rows: Rows,
     watch: WatchOption = False,
     every: EveryOption = DEFAULT_EVERY_SECONDS,
 ) -> None:
@@ -227,8 +225,8 @@ def list_jobs(
     from hourhand.cli.jobs.listing import list_found, watch_found
 
     if watch:
-        watch_found(session, filters, limit, every)
-    list_found(session, filters, None if all else limit)
+        watch_found(session, filters, rows.limit, every)
+    list_found(session, filters, rows.most)
 
 
 @jobs.command("show")
@@ -254,7 +252,7 @@ def show_job(
     if tenant is not None and key is None:
         raise typer.BadParameter("needs --key", param_hint="--tenant")
     job = session.client.get(id, key=key, tenant=tenant)
-    if session.opens_page(web, "jobs", job.id):
+    if opens_page(session, web, "jobs", job.id):
         return
     from hourhand.cli.jobs.showing import show
 
@@ -294,8 +292,8 @@ def list_children(
     path: Annotated[
         str | None, option("PATH", "Only children of this call, or node of a graph.")
     ] = None,
-    limit: LimitOption = DEFAULT_LIMIT,
-    all: AllOption = False,  # noqa: A002 (the flag's name)
+    *,
+    rows: Rows,
 ) -> None:
     """List the child jobs of a durable run, a graph or a batch.
 
@@ -303,7 +301,7 @@ def list_children(
     """
     from hourhand.cli.jobs.children import list_found as list_children_found
 
-    list_children_found(session, id, status, path, None if all else limit)
+    list_children_found(session, id, status, path, rows.most)
 
 
 @jobs.command("logs")

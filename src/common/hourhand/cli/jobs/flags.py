@@ -10,7 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from hourhand.cli.options import duration_option, option, time_option, whole_duration_option
+from hourhand.cli.options import (
+    YesOption,
+    duration_option,
+    option,
+    time_option,
+    whole_duration_option,
+)
 from hourhand.cli.reading import Seconds, read_tag
 from hourhand.domain.jobs.job import OnLost, Priority
 from hourhand.domain.jobs.retry import Backoff, Jitter
@@ -25,15 +31,6 @@ PriorityOption = Annotated[
 ]
 EverythingOption = Annotated[
     bool, typer.Option("--all", help="All jobs whose state allows it, of every handler.")
-]
-DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Only count the jobs; change nothing.")
-]
-AllMatchingOption = Annotated[
-    bool,
-    typer.Option(
-        "--all-matching", help="Change every job that matches, also if 1,000 or more match."
-    ),
 ]
 NoteOption = Annotated[
     str | None, option("TEXT", "Note for people, such as the reason. Kept with the job.")
@@ -159,6 +156,22 @@ class FileFlags:
         int,
         option("N", "Number of parallel requests, each with up to 500 jobs.", FILE, min=1, max=64),
     ] = 4
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Consent:
+    """The flags by which the caller agrees to a change of many jobs."""
+
+    all_matching: Annotated[
+        bool,
+        typer.Option(
+            "--all-matching", help="Change every job that matches, also if 1,000 or more match."
+        ),
+    ] = False
+    yes: YesOption = False
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only count the jobs; change nothing.")
+    ] = False
 
 
 def given(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import RenderableType
 from rich.live import Live
@@ -14,15 +14,13 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from hourhand.answers.jobs import Event, Job
 from hourhand.cli.exits import DONE, FAILED, TIMED_OUT, CommandError
 from hourhand.cli.jobs.listing import STYLES, status_text, waiting_text
 from hourhand.cli.jobs.showing import show_changed
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.times import Times, duration
 from hourhand.cli.session import Session
-
-if TYPE_CHECKING:
-    from hourhand.client import Event, Job
 
 FIRST_PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 2.0

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.text import Text
 
+from hourhand.answers.jobs import JobSummary
 from hourhand.cli.jobs.filters import Filters
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column
 from hourhand.cli.output.times import NOTHING, Times
 from hourhand.cli.session import Session
-
-if TYPE_CHECKING:
-    from hourhand.client import JobSummary
 
 LARGEST_PAGE = 200
 
@@ -49,10 +46,8 @@ COLUMNS = (
 
 def list_found(session: Session, filters: Filters, limit: int | None) -> None:
     """Print the jobs that match, as they arrive, and say if there are more than ``limit``."""
-    found = _found(session, filters, None if limit is None else limit + 1)
-    session.print_list(
-        found, limit, partial(_table, session), none="No job matches.", first="newest"
-    )
+    find = partial(_found, session, filters)
+    session.print_list(find, limit, COLUMNS, _row, none="No job matches.", first="newest")
 
 
 def watch_found(session: Session, filters: Filters, limit: int, every_seconds: float) -> None:
@@ -60,7 +55,7 @@ def watch_found(session: Session, filters: Filters, limit: int, every_seconds: f
 
     def look() -> Sequence[RenderableType]:
         jobs = list(_found(session, filters, limit))
-        return session.page(jobs, partial(_table, session))
+        return session.page(jobs, COLUMNS, _row)
 
     session.watch(every_seconds, look)
 
@@ -95,12 +90,8 @@ def _found(session: Session, filters: Filters, limit: int | None) -> Iterator[Jo
     return iter(session.client.list(**asked, page_size=page_size, limit=limit))
 
 
-def _table(session: Session, jobs: Sequence[JobSummary]) -> RenderableType:
+def _row(session: Session, job: JobSummary) -> tuple[Text | str, ...]:
     times = session.times
-    return session.table(COLUMNS, [_row(job, times) for job in jobs], without_empty=True)
-
-
-def _row(job: JobSummary, times: Times) -> tuple[Text | str, ...]:
     return (
         job.id,
         job.handler,

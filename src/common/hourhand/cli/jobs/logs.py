@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.text import Text
 
+from hourhand.answers.jobs import LogLine
 from hourhand.cli.jobs.showing import trace_link
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.times import Times
 from hourhand.cli.session import Session
-
-if TYPE_CHECKING:
-    from hourhand.client import LogLine
 
 LARGEST_PAGE = 1_000
 PAGE_FOLLOWED = 100

@@ -6,20 +6,18 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from rich.text import Text
 
+from hourhand.answers.jobs import Attempt, ErrorDetails, Event, Job, WaitsFor
 from hourhand.cli.jobs.listing import is_of_an_earlier_round, status_text, waiting_text
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column, facts
 from hourhand.cli.output.times import Times, duration
 from hourhand.cli.session import Session
 from hourhand.domain.ids import trace_id_for
-
-if TYPE_CHECKING:
-    from hourhand.client import Attempt, ErrorDetails, Event, Job, WaitsFor
 
 ATTEMPT_COLUMNS = (
     Column("TRY", is_number=True),

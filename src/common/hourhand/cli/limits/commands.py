@@ -11,7 +11,7 @@ from hourhand.answers.limits import ChangedLimit, Limit, LimitSummary
 from hourhand.cli.completing import job_ids, limit_names
 from hourhand.cli.exits import REFUSED, WRONG_USAGE, CommandError
 from hourhand.cli.helping import Noun
-from hourhand.cli.options import DEFAULT_LIMIT, AllOption, LimitOption, argument, option
+from hourhand.cli.options import Rows, argument, option
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
@@ -65,8 +65,7 @@ ShownKeyOption = Annotated[
 @verb(example="hourhand limits list", codes={REFUSED: None}, prints=(LimitSummary,))
 def list_limits(
     session: Session,
-    limit: LimitOption = DEFAULT_LIMIT,
-    all: AllOption = False,  # noqa: A002 (the flag's name)
+    rows: Rows,
 ) -> None:
     """List limits by name: how many jobs may run, how many do, and how many wait.
 
@@ -74,7 +73,7 @@ def list_limits(
     """
     from hourhand.cli.limits.showing import list_found
 
-    list_found(session, None if all else limit)
+    list_found(session, rows.most)
 
 
 @limits.command("show")

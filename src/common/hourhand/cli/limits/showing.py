@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
-from typing import TYPE_CHECKING
 
-from rich.console import RenderableType
-
+from hourhand.answers.limits import ChangedLimit, JobOfLimit, Limit, LimitSummary
 from hourhand.cli.jobs.bulk import Report, show_changes
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column, facts
 from hourhand.cli.output.times import NOTHING
 from hourhand.cli.session import Session
-
-if TYPE_CHECKING:
-    from hourhand.client import ChangedLimit, JobOfLimit, Limit, LimitSummary
 
 COLUMNS = (
     Column("NAME", is_whole=True),
@@ -34,8 +28,8 @@ JOB_COLUMNS = (Column("JOB", is_whole=True), Column("STATE"), Column("SINCE"))
 
 def list_found(session: Session, limit: int | None) -> None:
     """Print the limits as they arrive, in the order of their names."""
-    found = session.client.limits.list(limit=None if limit is None else limit + 1)
-    session.print_list(found, limit, partial(_table, session), none="No handler has a limit.")
+    find = session.client.limits.list
+    session.print_list(find, limit, COLUMNS, _row, none="No handler has a limit.")
 
 
 def show(session: Session, limit: Limit) -> None:
@@ -121,10 +115,6 @@ def _job_rows(
         since = NOTHING if job.since is None else session.times.absolute(job.since)
         by = "" if job.blocked_by is None else f" for its ancestor {job.blocked_by}"
         yield job.job_id, f"{state}{by}", since
-
-
-def _table(session: Session, limits: Sequence[LimitSummary]) -> RenderableType:
-    return session.table(COLUMNS, [_row(session, each) for each in limits], without_empty=True)
 
 
 def _row(session: Session, limit: LimitSummary) -> tuple[str, ...]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from hourhand.cli.output.times import duration
-
-if TYPE_CHECKING:
-    from hourhand.ports.clock import Clock
+from hourhand.ports.clock import Clock
 
 REDRAW_SECONDS = 0.2
 PLAIN_SECONDS = 10.0

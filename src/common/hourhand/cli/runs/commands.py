@@ -12,10 +12,8 @@ from hourhand.cli.completing import job_ids
 from hourhand.cli.exits import REFUSED
 from hourhand.cli.helping import Noun
 from hourhand.cli.options import (
-    DEFAULT_LIMIT,
-    AllOption,
-    LimitOption,
     OrderOption,
+    Rows,
     argument,
     option,
 )
@@ -36,13 +34,13 @@ def list_steps(
     session: Session,
     id: RunId,  # noqa: A002 (the argument's name)
     order: OrderOption = "oldest",
-    limit: LimitOption = DEFAULT_LIMIT,
-    all: AllOption = False,  # noqa: A002 (the flag's name)
+    *,
+    rows: Rows,
 ) -> None:
     """List the steps and waits of a run, ordered by when they were recorded."""
     from hourhand.cli.runs.showing import list_found
 
-    list_found(session, id, order, None if all else limit)
+    list_found(session, id, order, rows.most)
 
 
 @runs.command("signal")

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
-from rich.console import RenderableType
 
+from hourhand.answers.runs import RedrivePlan, Step
 from hourhand.cli.graphs.showing import counts_text, kept_words
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column
 from hourhand.cli.output.times import NOTHING
 from hourhand.cli.session import Session
-
-if TYPE_CHECKING:
-    from hourhand.client import RedrivePlan, Step
 
 COLUMNS = (
     Column("PATH", is_whole=True),
@@ -34,15 +30,9 @@ MAX_RESULT_CHARACTERS = 60
 
 def list_found(session: Session, run_id: str, order: str, limit: int | None) -> None:
     """Print the steps of a run as they arrive."""
-    most = None if limit is None else limit + 1
-    found = session.client.runs.steps(run_id, order=order, limit=most)
-    session.print_list(
-        found,
-        limit,
-        partial(_table, session),
-        none="The run has no steps yet.",
-        first="first" if order == "oldest" else "newest",
-    )
+    find = partial(session.client.runs.steps, run_id, order=order)
+    first = "first" if order == "oldest" else "newest"
+    session.print_list(find, limit, COLUMNS, _row, none="The run has no steps yet.", first=first)
 
 
 def show_plan(session: Session, plan: RedrivePlan) -> None:
@@ -67,10 +57,6 @@ def payload_of(text: str | None) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise typer.BadParameter(f"is not JSON: {error}", param_hint="--payload") from None
-
-
-def _table(session: Session, steps: Sequence[Step]) -> RenderableType:
-    return session.table(COLUMNS, [_row(session, step) for step in steps], without_empty=True)
 
 
 def _row(session: Session, step: Step) -> tuple[str, ...]:

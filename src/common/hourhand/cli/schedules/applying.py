@@ -6,18 +6,16 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.text import Text
 
+from hourhand.answers.schedules import Schedule
 from hourhand.cli.exits import DONE, FAILED, REFUSED, CommandError
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.schedules.definition import NOT_PUT
 from hourhand.cli.schedules.files import FileSchedule, Problems, read_schedules
 from hourhand.cli.session import Session
-
-if TYPE_CHECKING:
-    from hourhand.client import Schedule
 
 PAGE = 200
 MAX_VALUE_CHARACTERS = 120

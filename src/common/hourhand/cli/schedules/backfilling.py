@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.text import Text
 
+from hourhand.answers.schedules import Backfill, BackfillReport
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column
 from hourhand.cli.session import Session
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from hourhand.client import Backfill, BackfillReport
 
 SHOWN = 10
 
@@ -55,11 +51,8 @@ COLUMNS = (
 
 def list_backfills(session: Session, schedule_id: str, limit: int | None) -> None:
     """Print the backfills of a schedule, newest first."""
-    found = session.client.schedules.backfills(
-        schedule_id, limit=None if limit is None else limit + 1
-    )
-    table = partial(_table, session)
-    session.print_list(found, limit, table, none="There is no backfill.", first="newest")
+    find = partial(session.client.schedules.backfills, schedule_id)
+    session.print_list(find, limit, COLUMNS, _row, none="There is no backfill.", first="newest")
 
 
 def change(
@@ -70,23 +63,20 @@ def change(
         session.confirm(f"Cancel backfill {n} of {schedule_id}?", is_sure=is_sure)
     session.agree()
     act = getattr(session.client.schedules, f"{verb}_backfill")
-    session.print(*session.page([act(schedule_id, n, note=note)], partial(_table, session)))
+    session.print(*session.page([act(schedule_id, n, note=note)], COLUMNS, _row))
 
 
-def _table(session: Session, backfills: Sequence[Backfill]) -> RenderableType:
-    at = session.times.absolute
-    rows = [
-        (
-            str(one.n),
-            one.status,
-            *(at(one.start), at(one.end)),
-            f"{one.done:,} of {one.total:,}",
-            *(f"{one.failed:,}", f"{one.skipped:,}"),
-            one.note or "",
-        )
-        for one in backfills
-    ]
-    return session.table(COLUMNS, rows, without_empty=True)
+def _row(session: Session, backfill: Backfill) -> tuple[str, ...]:
+    return (
+        str(backfill.n),
+        backfill.status,
+        session.times.absolute(backfill.start),
+        session.times.absolute(backfill.end),
+        f"{backfill.done:,} of {backfill.total:,}",
+        f"{backfill.failed:,}",
+        f"{backfill.skipped:,}",
+        backfill.note or "",
+    )
 
 
 def _show(session: Session, schedule_id: str, report: BackfillReport) -> None:

@@ -12,17 +12,16 @@ from hourhand.answers.graphs import GridRun
 from hourhand.answers.jobs import Job
 from hourhand.answers.schedules import Backfill, BackfillReport, Occurrence, Preview, Schedule
 from hourhand.cli.completing import schedule_ids
+from hourhand.cli.console import opens_page
 from hourhand.cli.exits import DONE, FAILED, REFUSED, WRONG_USAGE
 from hourhand.cli.helping import Noun
 from hourhand.cli.jobs.flags import Policies, given
 from hourhand.cli.options import (
     DEFAULT_EVERY_SECONDS,
-    DEFAULT_LIMIT,
     SEVERAL,
-    AllOption,
     EveryOption,
     FollowOption,
-    LimitOption,
+    Rows,
     WatchOption,
     WebOption,
     YesOption,
@@ -166,8 +165,7 @@ def apply(
 @verb(example="hourhand schedules list --watch", prints=(Schedule,))
 def list_schedules(
     session: Session,
-    limit: LimitOption = DEFAULT_LIMIT,
-    all: AllOption = False,  # noqa: A002 (the flag's name)
+    rows: Rows,
     recent: Annotated[
         int, option("N", "Also show the results of the newest N runs of each schedule, at most 20.")
     ] = 0,
@@ -183,8 +181,8 @@ def list_schedules(
     from hourhand.cli.schedules.listing import list_found, watch_found
 
     if watch:
-        watch_found(session, None if all else limit, recent, every)
-    list_found(session, None if all else limit, recent)
+        watch_found(session, rows.most, recent, every)
+    list_found(session, rows.most, recent)
 
 
 @schedules.command("show")
@@ -200,7 +198,7 @@ def show_schedule(
     The output of --json can be put again.
     """
     schedule = session.client.schedules.get(id)
-    if session.opens_page(web, "schedules", schedule.id):
+    if opens_page(session, web, "schedules", schedule.id):
         return
     from hourhand.cli.schedules.showing import show
 
@@ -212,13 +210,12 @@ def show_schedule(
 def list_occurrences(
     session: Session,
     id: ScheduleId,  # noqa: A002 (the argument's name)
-    limit: LimitOption = DEFAULT_LIMIT,
-    all: AllOption = False,  # noqa: A002 (the flag's name)
+    rows: Rows,
 ) -> None:
     """List a schedule's past runs, newest first, each with its job or why there is none."""
     from hourhand.cli.schedules.showing import list_occurrences as list_found
 
-    list_found(session, id, None if all else limit)
+    list_found(session, id, rows.most)
 
 
 @schedules.command("grid")
@@ -406,13 +403,12 @@ def backfill(  # noqa: PLR0913, PLR0917 (Typer makes its arguments the flags)
 def list_backfills(
     session: Session,
     id: ScheduleId,  # noqa: A002 (the argument's name)
-    limit: LimitOption = DEFAULT_LIMIT,
-    all: AllOption = False,  # noqa: A002 (the flag's name)
+    rows: Rows,
 ) -> None:
     """List a schedule's backfills, newest first, with their numbers and progress."""
     from hourhand.cli.schedules.backfilling import list_backfills as list_found
 
-    list_found(session, id, None if all else limit)
+    list_found(session, id, rows.most)
 
 
 @schedules.command("preview")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.text import Text
 
+from hourhand.answers.graphs import GridRun
 from hourhand.cli.jobs.listing import STYLES
 from hourhand.cli.output.harmless import cell, harmless
 from hourhand.cli.session import Session
-
-if TYPE_CHECKING:
-    from hourhand.client import GridRun
 
 LETTERS: Mapping[str, str] = {
     "SUCCEEDED": "S",

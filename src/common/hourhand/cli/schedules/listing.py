@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import RenderableType
 from rich.text import Text
 
+from hourhand.answers.schedules import RecentRun, Schedule
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column
 from hourhand.cli.session import Session
-
-if TYPE_CHECKING:
-    from hourhand.client import RecentRun, Schedule
 
 STYLES = {"active": "green", "paused": "yellow", "broken": "red", "ended": "dim"}
 COLUMNS = (
@@ -35,9 +33,8 @@ COLUMNS = (
 
 def list_found(session: Session, limit: int | None, recent: int) -> None:
     """Print the schedules as they arrive, in the order of their IDs, with ``recent`` runs each."""
-    most = None if limit is None else limit + 1
-    found = session.client.schedules.list(limit=most, recent=recent)
-    session.print_list(found, limit, partial(_table, session), none="There is no schedule.")
+    find = partial(session.client.schedules.list, recent=recent)
+    session.print_list(find, limit, COLUMNS, _row, none="There is no schedule.")
 
 
 def watch_found(session: Session, limit: int | None, recent: int, every_seconds: float) -> None:
@@ -45,7 +42,7 @@ def watch_found(session: Session, limit: int | None, recent: int, every_seconds:
 
     def look() -> Sequence[RenderableType]:
         found = list(session.client.schedules.list(limit=limit, recent=recent))
-        return session.page(found, partial(_table, session))
+        return session.page(found, COLUMNS, _row)
 
     session.watch(every_seconds, look)
 
@@ -58,10 +55,6 @@ def expression_text(expression: Any) -> str:
 def status_text(status: str) -> Text:
     """Return a schedule's state in its colour."""
     return cell(status, STYLES.get(status, ""))
-
-
-def _table(session: Session, schedules: Sequence[Schedule]) -> RenderableType:
-    return session.table(COLUMNS, [_row(session, each) for each in schedules], without_empty=True)
 
 
 def _row(session: Session, schedule: Schedule) -> tuple[Text | str, ...]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from hourhand.answers.schedules import PreviewedDay, PreviewedFire, Schedule
 from hourhand.cli.exits import NOT_FOUND, CommandError
 from hourhand.cli.output.harmless import block
 from hourhand.cli.output.tables import Column
 from hourhand.cli.session import Session
-
-if TYPE_CHECKING:
-    from hourhand.client import PreviewedDay, PreviewedFire, Schedule
 
 COLUMNS = (
     Column("UTC", rank=1),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rich.console import RenderableType
 from rich.text import Text
 
+from hourhand.answers.schedules import Backfill, Occurrence, Schedule, ScheduleResumption
 from hourhand.cli.jobs.bulk import counted
 from hourhand.cli.jobs.listing import remark
 from hourhand.cli.jobs.listing import status_text as job_status_text
@@ -20,12 +21,6 @@ from hourhand.cli.output.times import Times, duration
 from hourhand.cli.schedules.listing import expression_text, status_text
 from hourhand.cli.session import Session
 from hourhand.domain.schedules.schedule import CODE, SkipReason
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from hourhand.answers.schedules import ScheduleResumption
-    from hourhand.client import Backfill, Occurrence, Schedule
 
 REASON_STYLE = "magenta"
 MEANINGS: Mapping[str | None, str] = {
@@ -57,18 +52,22 @@ def show(session: Session, schedule: Schedule, past: int) -> None:
         occurrences = list(itertools.islice(found, past))
         if occurrences:
             session.print(Text("\npast runs", "bold"))
-            session.print(_occurrence_table(session, times, occurrences))
+            rows = [_row(one, times) for one in occurrences]
+            session.print_table(_occurrence_columns(times), rows, without_empty=True)
 
 
 def list_occurrences(session: Session, schedule_id: str, limit: int | None) -> None:
     """Print the past runs, newest first."""
-    found = session.client.schedules.occurrences(
-        schedule_id, limit=None if limit is None else limit + 1
-    )
     # As JSON, the times are those of the API, and the schedule need not be read.
     times = session.times if session.is_json else _times_of(session, schedule_id)
-    table = partial(_occurrence_table, session, times)
-    session.print_list(found, limit, table, none="There is no past run.", first="newest")
+    session.print_list(
+        partial(session.client.schedules.occurrences, schedule_id),
+        limit,
+        _occurrence_columns(times),
+        lambda _, occurrence: _row(occurrence, times),
+        none="There is no past run.",
+        first="newest",
+    )
 
 
 def _times_of(session: Session, schedule_id: str) -> Times:
@@ -234,12 +233,8 @@ def _scheduled(times: Times) -> Column:
     return Column(times.heading("SCHEDULED TIME"))
 
 
-def _occurrence_table(
-    session: Session, times: Times, occurrences: Sequence[Occurrence]
-) -> RenderableType:
-    rows = [_row(one, times) for one in occurrences]
-    columns = (_scheduled(times), *OCCURRENCE_COLUMNS)
-    return session.table(columns, rows, without_empty=True)
+def _occurrence_columns(times: Times) -> tuple[Column, ...]:
+    return (_scheduled(times), *OCCURRENCE_COLUMNS)
 
 
 def _row(occurrence: Occurrence, times: Times) -> tuple[Text | str, ...]:
