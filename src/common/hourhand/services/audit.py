@@ -24,7 +24,7 @@ from hourhand.ports.job_store import JobStore, Listing, ListingPosition
 from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.services.callers import Callers
 from hourhand.services.cursors import seal, unseal
-from hourhand.services.jobs.listing import BEGINNING, CLOCKS_APART, LISTING_CHUNK
+from hourhand.services.jobs.queries import BEGINNING, CLOCKS_APART, LISTING_CHUNK
 
 MAX_READS = 20
 """Pages of a listing that one call reads: 2,000 jobs, or as many schedules."""

@@ -166,10 +166,10 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     from hourhand.services.durable.parent_rule import ParentRule
     from hourhand.services.groups.admission import OccurrenceRule
     from hourhand.services.jobs.attempt import AttemptTools
-    from hourhand.services.jobs.debounce_rule import DebounceRule
     from hourhand.services.jobs.execution import ExecutionService
     from hourhand.services.jobs.keyed_execution import IdempotencyGuard
-    from hourhand.services.jobs.pause_rule import PauseRule
+    from hourhand.services.jobs.pauses import PauseRule
+    from hourhand.services.jobs.unique_jobs import DebounceRule
     from hourhand.services.limits.aspect import RuleOfLimits
     from hourhand.worker import FaultTimer, WorkerRuntime
 

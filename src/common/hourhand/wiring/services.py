@@ -18,14 +18,13 @@ if TYPE_CHECKING:
     from hourhand.services.callers import Callers
     from hourhand.services.durable.callbacks import CallbackService
     from hourhand.services.durable.child_ends import ChildEnds
-    from hourhand.services.durable.children import Children
+    from hourhand.services.durable.children import Children, StoredResults
     from hourhand.services.durable.compensation import Compensations
     from hourhand.services.durable.completions import Completer
     from hourhand.services.durable.members import MemberChecks
     from hourhand.services.durable.redrives import RunRedrives
     from hourhand.services.durable.runs import DurableRuns
     from hourhand.services.durable.signals import SignalService
-    from hourhand.services.durable.stored_results import StoredResults
     from hourhand.services.durable.values import RunPorts
     from hourhand.services.durable.views import RunViews
     from hourhand.services.jobs.aspects import EndTask, StartRule
@@ -245,7 +244,7 @@ class Wiring:
 
     @cached_property
     def results(self) -> StoredResults:
-        from hourhand.services.durable.stored_results import StoredResults
+        from hourhand.services.durable.children import StoredResults
 
         return self.build(StoredResults)
 
@@ -485,10 +484,10 @@ class Wiring:
 
     @cached_property
     def scheduling(self) -> SchedulingService:
+        from hourhand.services.jobs.pauses import EndedPauses
         from hourhand.services.ticks.changed_limits import ChangedLimits
         from hourhand.services.ticks.clock_audit import ClockAudit
         from hourhand.services.ticks.dispatch import Dispatcher, InTurn
-        from hourhand.services.ticks.ended_pauses import EndedPauses
         from hourhand.services.ticks.leadership import Leadership
         from hourhand.services.ticks.shards import FanOut
         from hourhand.services.ticks.tick import SchedulingService

@@ -10,7 +10,7 @@ import pytest
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.side_items import SideItem, SideKey
 from hourhand.handlers.run_context import RunContext
-from hourhand.services.durable.read_ahead import MAX_HELD_BYTES, MAX_VALUES
+from hourhand.services.durable.values import MAX_HELD_BYTES, MAX_VALUES
 from tests.world.durable import durable, durable_world
 from tests.world.world import World
 

@@ -12,8 +12,8 @@ from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.searches import JobFilter
 from hourhand.memory import START
 from hourhand.ports.job_store import ListingPosition
-from hourhand.services.jobs import listing
-from hourhand.services.jobs.listing import Collected, collect
+from hourhand.services.jobs import queries
+from hourhand.services.jobs.queries import Collected, collect
 from tests.world.factories import make_job
 from tests.world.world import World
 
@@ -83,7 +83,7 @@ def test_a_full_last_page_is_followed_by_an_empty_one(world: World) -> None:
 
 
 def test_filters_do_not_starve_a_page(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "LISTING_CHUNK", 2)
+    monkeypatch.setattr(queries, "LISTING_CHUNK", 2)
     for n in range(9):
         _put(world, n, tenant="t" if n in {0, 5} else None)
     assert _numbers(_collect(world, _filters(tenant="t"))) == [5, 0]
@@ -92,8 +92,8 @@ def test_filters_do_not_starve_a_page(world: World, monkeypatch: pytest.MonkeyPa
 def test_a_page_that_costs_too_much_comes_back_short_and_goes_on(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "LISTING_CHUNK", 1)
-    monkeypatch.setattr(listing, "MAX_LISTING_READS", 3)
+    monkeypatch.setattr(queries, "LISTING_CHUNK", 1)
+    monkeypatch.setattr(queries, "MAX_LISTING_READS", 3)
     for n in range(5):
         _put(world, n, tenant="t" if n == 0 else None)
     first = _collect(world, _filters(tenant="t"))
@@ -128,8 +128,8 @@ def test_a_job_that_is_gone_is_left_out(world: World) -> None:
 def test_dead_jobs_are_found_without_reading_the_others(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "MAX_LISTING_READS", 1)
-    monkeypatch.setattr(listing, "LISTING_CHUNK", 1)
+    monkeypatch.setattr(queries, "MAX_LISTING_READS", 1)
+    monkeypatch.setattr(queries, "LISTING_CHUNK", 1)
     for n in range(4):
         _put(world, n, status=JobStatus.DEAD if n == 1 else JobStatus.SUCCEEDED)
     assert _numbers(_collect(world, _filters(status="DEAD"))) == [1]
@@ -159,8 +159,8 @@ def test_a_discarded_job_is_dead_and_can_be_told_apart(
 def test_discarded_jobs_are_found_without_reading_the_others(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "MAX_LISTING_READS", 1)
-    monkeypatch.setattr(listing, "LISTING_CHUNK", 1)
+    monkeypatch.setattr(queries, "MAX_LISTING_READS", 1)
+    monkeypatch.setattr(queries, "LISTING_CHUNK", 1)
     for n in range(4):
         _put(world, n, status=JobStatus.DEAD, discarded_at=START if n == 1 else None)
     assert _numbers(_collect(world, JobFilter(discarded=True))) == [1]

@@ -28,8 +28,7 @@ from hourhand.domain.durable.writes import Alternative, Scope, put_record
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.side_items import Stored
 from hourhand.domain.times import from_ms
-from hourhand.services.durable.read_ahead import ReadAhead
-from hourhand.services.durable.values import RunPorts, Values
+from hourhand.services.durable.values import ReadAhead, RunPorts, Values
 
 T = TypeVar("T")
 Answers: TypeAlias = "Mapping[type[RunCall[Any]], Callable[[RunRecords, Any], Any]]"

@@ -11,8 +11,8 @@ from hourhand.domain.jobs.searches import BulkChange, JobFilter
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import JobStore, ListingPosition
 from hourhand.services.cursors import read_cursor, seal, unseal, write_cursor
-from hourhand.services.jobs.listing import collect
 from hourhand.services.jobs.operations import OperationsService
+from hourhand.services.jobs.queries import collect
 
 MAX_JOBS_A_CALL = 1000
 """A call changes no more jobs, and a dry run counts no more."""

@@ -1,26 +1,36 @@
-"""Pauses and resumes handlers on request."""
+"""Pauses of handlers: on request, before a start, and once they are over."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from hourhand.domain.errors import FieldError, InvalidInput, Unavailable
 from hourhand.domain.jobs.history import shorten
-from hourhand.domain.jobs.pauses import QUOTAS, HandlerPauses, events_of_handler
+from hourhand.domain.jobs.outbox import waits_for_slot
+from hourhand.domain.jobs.pauses import QUOTAS, HandlerPause, HandlerPauses, events_of_handler
 from hourhand.domain.jobs.quotas import Quota
 from hourhand.domain.schedules.schedule import EVENT_NOTE_BYTES, ScheduleEvent, ScheduleEventKind
+from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.clock import Clock
 from hourhand.ports.control_store import ControlStore
 from hourhand.ports.publisher import Event, EventName, Publisher
 from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.ports.telemetry import Telemetry
+from hourhand.services.jobs.aspects import Candidate, Deferred, LimitsOfJobs
 from hourhand.services.jobs.known_pauses import KnownPauses
 from hourhand.services.jobs.parking import Parking
+from hourhand.services.jobs.waiter_records import WaiterRecords
 
 MAX_LOST_RACES = 10
 """How often the record may change between the read and the write before the call fails."""
+
+ASK_AGAIN = timedelta(seconds=5)
+"""How long the message of a job is hidden that changed while it was parked."""
+
+RECORDS_A_TICK = 1_000
+"""Waiter records of an ended pause that one tick deletes: some seconds of calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +125,82 @@ class HandlerPauseService:
         note = shorten(note or "", EVENT_NOTE_BYTES)
         event = ScheduleEvent(kind=kind, at=now, sequence=sequence, actor=actor, note=note)
         self.events.put_event(events_of_handler(handler), event)
+
+
+@dataclass(frozen=True, slots=True)
+class PauseRule:
+    """Implements the `StartRule` of pauses: a job of a paused handler is parked.
+
+    It comes before every limit, so that a job that it parks holds no slot. One that waits for a
+    slot, or whose message is redelivered, may hold slots. If other handlers share them, it opens a
+    generation, which releases them; else it keeps its place. A job of a handler that is not paused
+    costs nothing: the message names the handler.
+    """
+
+    pauses: KnownPauses
+    parking: Parking
+    worker: str
+    limits: LimitsOfJobs
+
+    def admit(self, candidate: Candidate) -> Deferred | None:
+        """Park the job of a paused handler. Raises `Unavailable`."""
+        message = candidate.message
+        known = self.pauses.current(at_least=message.pauses_revision)
+        now = self.parking.clock.now()
+        if known.of(message.handler, now) is None:
+            return None
+        job = candidate.job()
+        if job is None or (job.expires_at is not None and job.expires_at <= now):
+            # The claim is refused, and says what becomes of the message.
+            return None
+        is_redelivered = not job.is_parked and candidate.delivery.receive_count > 1
+        if (waits_for_slot(job) or is_redelivered) and self.limits.may_block_others(job):
+            # It is sent again once the pause is over.
+            has_left = self.parking.leave_queue(job, self.worker)
+            return Deferred(None if has_left else ASK_AGAIN)
+        if not job.is_parked:
+            candidate.changed()
+            if not self.parking.park(job, self.worker):
+                return Deferred(ASK_AGAIN)
+        # The pause may have ended before the job was parked: then the resume has not seen it.
+        if self.pauses.fresh().of(message.handler, self.parking.clock.now()) is None:
+            return None
+        return Deferred()
+
+
+@dataclass(frozen=True, slots=True)
+class EndedPauses:
+    """Ends pauses whose time is over, and cleans up after those that people ended."""
+
+    control: ControlStore
+    waiters: WaiterRecords
+    clock: Clock
+    timings: Timings
+    telemetry: Telemetry
+
+    @property
+    def settling(self) -> timedelta:
+        """How long after its end a worker may still park jobs, because it knows the pause."""
+        return 2 * self.timings.control_cache + self.timings.settling
+
+    def settle(
+        self, pauses: HandlerPauses, *, sent_all: bool, may_go_on: Callable[[], bool]
+    ) -> None:
+        """Delete the waiter records of ended pauses, and at last the pauses themselves.
+
+        ``pauses`` were read before the sweep. ``sent_all``: it read every open bucket and sent
+        every job that waited for their end. A pause stays until then, so that the next sweep reads
+        all open buckets again.
+        """
+        now = self.clock.now()
+        done: dict[str, HandlerPause] = {}
+        for handler, pause in pauses.ended(now).items():
+            is_empty = self.waiters.delete_all(handler, RECORDS_A_TICK, may_go_on)
+            ended_at = pause.ended_at or now
+            if is_empty and sent_all and now - ended_at >= self.settling:
+                done[handler] = pause
+        if done and self.control.write_pauses(pauses.without(done), previous=pauses.revision):
+            for handler in done:
+                self.telemetry.info(
+                    "All jobs that waited for the end of a pause were sent.", handler=handler
+                )

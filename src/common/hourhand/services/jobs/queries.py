@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from hourhand.domain.errors import NotFound
@@ -26,16 +26,27 @@ from hourhand.domain.ticks.buckets import bucket_start
 from hourhand.domain.ticks.leases import LEADER
 from hourhand.ports.clock import Clock
 from hourhand.ports.control_store import ControlStore
-from hourhand.ports.job_store import JobDetails, JobStore, Listing
+from hourhand.ports.job_store import JobDetails, JobStore, Listing, ListingPosition
 from hourhand.ports.queues import Queues
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.cursors import read_cursor, write_cursor
 from hourhand.services.jobs.known_pauses import KnownPauses
-from hourhand.services.jobs.listing import BEGINNING, CLOCKS_APART, collect
 from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.jobs.payload_store import PayloadStore
 from hourhand.services.jobs.waiter_records import WaiterRecords
 from hourhand.services.optional import ask_optionally
+
+MAX_LISTING_READS = 20
+"""Index pages that one page of results may cost; a page that needs more comes back short."""
+
+LISTING_CHUNK = 100
+"""Jobs read at a time while filters leave a page unfilled: one BatchGetItem."""
+
+BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
+"""Earlier than any job."""
+
+CLOCKS_APART = timedelta(minutes=10)
+"""A listing without an end shows jobs whose submitter's clock is ahead by this much."""
 
 LATENESS_SAMPLE = 200
 """How many of the newest jobs the lateness in ``stats`` is computed from."""
@@ -321,3 +332,62 @@ def percentile(ordered: Sequence[int], percent: int) -> int | None:
         return None
     rank = -(-len(ordered) * percent // 100)
     return ordered[max(0, rank - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """Jobs that match, newest first, and where to go on (``None``: the listing ended).
+
+    ``positions`` are the places of the jobs: from each one the listing goes on right after it.
+    """
+
+    jobs: tuple[Job, ...]
+    positions: tuple[ListingPosition, ...]
+    next: ListingPosition | None
+
+
+def collect(
+    store: JobStore,
+    filters: JobFilter,
+    position: ListingPosition | None,
+    *,
+    limit: int,
+    now: datetime,
+) -> Collected:
+    """Return up to ``limit`` jobs that pass ``filters``, strictly after ``position``."""
+    found: list[Job] = []
+    positions: list[ListingPosition] = []
+    listing = _listing_for(filters)
+    for _ in range(MAX_LISTING_READS):
+        page = store.list_jobs(
+            listing,
+            newest=position,
+            created_before=filters.created_before or now + CLOCKS_APART,
+            created_after=filters.created_after or BEGINNING,
+            limit=LISTING_CHUNK,
+        )
+        job_ids = [listed.job_id for listed in page.jobs]
+        jobs = store.get_many(job_ids) if job_ids else {}
+        for listed in page.jobs:
+            job = jobs.get(listed.job_id)
+            if job is not None and filters.matches(job):
+                found.append(job)
+                positions.append(listed.position)
+                if len(found) == limit:
+                    return Collected(tuple(found), tuple(positions), listed.position)
+        position = page.next
+        if position is None:
+            break
+    return Collected(tuple(found), tuple(positions), position)
+
+
+def _listing_for(filters: JobFilter) -> Listing:
+    """Return the smallest listing with every job that passes ``filters``.
+
+    Only a DEAD job can be discarded.
+    """
+    if filters.discarded is True:
+        return Listing.DISCARDED
+    if filters.status is not JobStatus.DEAD:
+        return Listing.ALL
+    return Listing.DEAD if filters.discarded is None else Listing.UNRESOLVED

@@ -17,7 +17,7 @@ from hourhand.domain.errors import (
 )
 from hourhand.domain.jobs.job import REDRIVABLE, Job
 from hourhand.domain.jobs.submission import JobChange, NewJob
-from hourhand.domain.jobs.transitions import keep_after_end, supersede
+from hourhand.domain.jobs.transitions import change, keep_after_end, supersede
 from hourhand.domain.limits.unique_keys import (
     OnConflict,
     Unique,
@@ -30,6 +30,7 @@ from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import Applied, JobStore, Refused, WriteResult
 from hourhand.ports.side_item_store import SideItemStore
+from hourhand.services.jobs.aspects import Candidate, Deferred
 from hourhand.services.jobs.due import DueJobs, make_transition
 from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.jobs.payload_store import PayloadStore
@@ -40,6 +41,9 @@ MAX_RACES = 5
 MOVED_LITTLE = timedelta(days=30)
 """A job that is due so soon after its creation needs no longer record: its record is kept for 400
 days from then, and a handler may snooze its job by a year."""
+
+ASK_AGAIN = timedelta(seconds=5)
+"""How long the message of a job is hidden that changed while it was moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,3 +209,30 @@ class UniqueJobs:
 def _is_repeated(request: NewJob, job: Job) -> bool:
     """Whether a job was created, or last replaced, by this very request: no other has its id."""
     return request.id is not None and job.body_hash == request.body_hash
+
+
+@dataclass(frozen=True, slots=True)
+class DebounceRule:
+    """Implements the `StartRule` of debounced jobs: moves one to the time that submissions gave it.
+
+    A submission writes the payload and the time alone. So while submissions keep coming, a job is
+    moved about once per ``wait``, at most twice, however many come. The claim is refused where one
+    comes after this rule.
+    """
+
+    due: DueJobs
+    unique: UniqueRecords
+    clock: Clock
+    worker: str
+
+    def admit(self, candidate: Candidate) -> Deferred | None:
+        """Move a job whose time is still to come. Raises `Unavailable`."""
+        job = candidate.job() if candidate.message.is_debounced else None
+        if job is None or job.run_at <= self.clock.now():
+            # The claim is refused where the job changed, and says what becomes of the message.
+            return None
+        # Before the move, so that the record of its key outlives the job.
+        self.unique.renew(job, job.run_at)
+        build = partial(change, sets={}, reason="a newer submission came")
+        result = self.due.move(job, job.run_at, build, self.worker)
+        return Deferred() if isinstance(result, Applied) else Deferred(ASK_AGAIN)

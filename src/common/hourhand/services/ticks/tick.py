@@ -30,6 +30,7 @@ from hourhand.ports.queues import Queues
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.known_pauses import KnownPauses
 from hourhand.services.jobs.parking import Parking
+from hourhand.services.jobs.pauses import EndedPauses
 from hourhand.services.jobs.quota_gate import QuotaGate
 from hourhand.services.jobs.recovery import RecoveryService
 from hourhand.services.limits.rechecks import Rechecks
@@ -38,7 +39,6 @@ from hourhand.services.schedules.due_schedules import ScheduleSweep, VisitCounts
 from hourhand.services.ticks.changed_limits import ChangedLimits
 from hourhand.services.ticks.clock_audit import ClockAudit, ClockSet, SkewReport
 from hourhand.services.ticks.dispatch import Dispatcher
-from hourhand.services.ticks.ended_pauses import EndedPauses
 from hourhand.services.ticks.leadership import Leadership, Stint
 from hourhand.services.ticks.shards import FanOut, Sharing
 from hourhand.services.ticks.sweep import Sweep, SweepCounts
