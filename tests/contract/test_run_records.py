@@ -106,7 +106,7 @@ class Rig:
         if resets is None:
             return invocation
         assert self.side_items.write_item(
-            put_reset(invocation.records.scope, "resets", resets, {})
+            put_reset(invocation.scope, "resets", resets, {})
         ).is_applied
         return DurableRuns(ports).open(self.job, lambda: None)
 

@@ -116,7 +116,7 @@ def test_a_zombie_neither_adds_nor_hides_an_attempt() -> None:
     assert isinstance(failed(owners.zombie, first), Suspension)
     with pytest.raises(RunLost):
         failed(owners.owner, second)
-    record = owners.owner.records.journal.stored(RecordKind.STEP, "a")
+    record = owners.owner.journal.stored(RecordKind.STEP, "a")
     assert record is not None
     assert (record.outcome, record.count) == (RecordOutcome.RETRYING, 1)
 
@@ -220,9 +220,9 @@ def test_a_wait_that_another_owner_ended_meanwhile_returns_the_same() -> None:
 def test_a_deadline_that_meets_a_signal_that_another_owner_took_returns_it() -> None:
     owners = Owners()
     owners.world.api.signals.send("run", "s", "1", "1")
-    assert isinstance(run_waits._next_signal(owners.zombie.records, "s", "s"), object)
+    assert isinstance(run_waits._next_signal(owners.zombie, "s", "s"), object)
     owners.zombie.answer(WaitForSignal("s", "s", timedelta(60), has_default=True))
-    record = set_deadline(owners.owner.records, "s", "gs", timedelta(60), 0)
+    record = set_deadline(owners.owner, "s", "gs", timedelta(60), 0)
     assert record.is_settled
 
 
@@ -278,7 +278,7 @@ def test_two_owners_that_repeat_one_failed_try_count_it_once() -> None:
     assert isinstance(failed(owners.zombie, first), Suspension)
     with pytest.raises(RunLost):
         failed(owners.owner, second)
-    record = owners.owner.records.journal.stored(RecordKind.STEP, "a")
+    record = owners.owner.journal.stored(RecordKind.STEP, "a")
     assert record is not None
     assert record.count == 2
 

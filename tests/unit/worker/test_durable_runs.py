@@ -129,7 +129,7 @@ def test_a_step_that_overruns_its_time_fails_and_the_run_goes_on_in_another_proc
     release.set()
     assert (finished.outcome, finished.suspension) == (Outcome.SUSPENDED, NOW)
     assert finished.still_runs
-    record = opened.records.journal.stored(RecordKind.STEP, "stuck")
+    record = opened.journal.stored(RecordKind.STEP, "stuck")
     assert record is not None
     assert (record.outcome, record.count) == (RecordOutcome.RETRYING, 1)
     assert record.error.type == "StepTimeout"
@@ -144,7 +144,7 @@ def test_a_step_that_overruns_its_last_try_fails_permanently() -> None:
     finished, opened = run(handler, limits=HASTY)
     release.set()
     assert finished.outcome is Outcome.SUSPENDED
-    record = opened.records.journal.stored(RecordKind.STEP, "stuck")
+    record = opened.journal.stored(RecordKind.STEP, "stuck")
     assert record is not None
     assert record.outcome is RecordOutcome.FAILED
 
@@ -235,11 +235,11 @@ def test_a_thread_that_outlives_its_handler_records_nothing(
         return "done"
 
     finished, opened = run(handler)
-    before = opened.records.journal.records()
+    before = opened.journal.records()
     goes_on.set()
     threads[0].join()
     assert finished.outcome is ends
     assert [type(error) for error in told] == [Suspended]
     assert began.is_set() is is_under_way
-    assert opened.records.journal.records() == before
+    assert opened.journal.records() == before
     assert "late/a" not in {record.path for record in before}

@@ -33,7 +33,6 @@ from hourhand.memory.side_item_store import MemorySideItemStore
 from hourhand.memory.telemetry import RecordingTelemetry
 from hourhand.services.durable.children import Children
 from hourhand.services.durable.invocation import Invocation
-from hourhand.services.durable.run_records import RunRecords
 from hourhand.services.durable.runs import scope_of
 from hourhand.services.durable.values import RunPorts
 from hourhand.testing.events import ENDPOINT
@@ -76,7 +75,7 @@ def replay(journal: Mapping[str, Any], handler: Callable[..., Any]) -> Replay:
         raise ValueError(f"This is no journal: {wrong!r}") from wrong
     entry = _entry_of(str(journal["handler"]), handler)
     clock = MemoryClock(_latest(records))
-    records_of_run = RunRecords(
+    run = Invocation(
         _ports(clock),
         job,
         Journal(records, round_=job.round, resets={}),
@@ -87,15 +86,15 @@ def replay(journal: Mapping[str, Any], handler: Callable[..., Any]) -> Replay:
         job_id=job.id,
         run_at=job.run_at,
         deadline=clock.now() + _HOUR,
-        run=Invocation(records_of_run),
+        run=run,
         state=RunState(is_async=inspect.iscoroutinefunction(handler)),
     )
     value, error = _call(entry, context, canonical_json(payload))
-    return _judged(context, records_of_run, value, error)
+    return _judged(context, run, value, error)
 
 
 def _judged(
-    context: RunContext, run: RunRecords, value: Any, error: BaseException | None
+    context: RunContext, run: Invocation, value: Any, error: BaseException | None
 ) -> Replay:
     left_over = tuple(run.journal.unvisited())
     match context.state.unwinding:

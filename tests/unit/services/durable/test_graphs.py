@@ -180,7 +180,7 @@ def test_a_second_rerun_keeps_what_the_first_one_reset(world: GraphWorld) -> Non
 def test_a_run_without_decisions_has_none() -> None:
     owners = Owners()
     assert owners.owner.answer(DecisionsOn(("a",))) == {}
-    assert owners.owner.records.journal.stored(RecordKind.DECISIONS, "") is None
+    assert owners.owner.journal.stored(RecordKind.DECISIONS, "") is None
     assert decision_codes({}, ("a",), {}, 1) == {}
 
 

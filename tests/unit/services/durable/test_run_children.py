@@ -127,9 +127,7 @@ def test_an_owner_whose_code_makes_another_call_than_the_record_reads_it_again()
     run = opened.run
     key = join_key("all", 0, to_ms(opened.world.job("run").created_at))
     other = replace(CHILD, handler="older")
-    run.records.ports.side_items.write_item(
-        put_join(run.records.scope, "all", key, 0, other, order=9, now_ms=1)
-    )
+    run.ports.side_items.write_item(put_join(run.scope, "all", key, 0, other, order=9, now_ms=1))
     with pytest.raises(RunLost):
         run.answer(NextChildren("all", CHILD, spec))
     assert children(opened.world) == []
@@ -153,9 +151,9 @@ def test_a_join_record_that_was_deleted_ends_the_invocation(
     record = joined.records[0]
     (item,) = opened.world.side_items.query_items("run", prefix="R#c", limit=9)
     opened.world.side_items.write_item(SideItemUpdate(key=item.key, deletes=True))
-    monkeypatch.setattr(opened.run.records, "scope", replace(opened.run.records.scope, round=2))
+    monkeypatch.setattr(opened.run, "scope", replace(opened.run.scope, round=2))
     with pytest.raises(RunLost):
-        run_children._require_rounds(opened.run.records, record)
+        run_children._require_rounds(opened.run, record)
 
 
 def test_a_join_record_that_changes_again_and_again_is_left_to_the_next_invocation(
@@ -165,7 +163,7 @@ def test_a_join_record_that_changes_again_and_again_is_left_to_the_next_invocati
     opened = Opened()
     joined = opened.run.answer(NextChildren("all", CHILD, spec))
     with pytest.raises(RunLost):
-        run_children._require_rounds(opened.run.records, joined.records[0])
+        run_children._require_rounds(opened.run, joined.records[0])
 
 
 @pytest.mark.parametrize("is_text_gone", [True, False])
@@ -255,7 +253,7 @@ def test_a_child_whose_steps_were_reversed_ends_a_redriven_run() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(OperationsService, "redrive", redrive)
         with pytest.raises(RunEnds, match="reversed"):
-            opened.run.records.ports.children.redrive(child)
+            opened.run.ports.children.redrive(child)
 
 
 def test_a_child_that_succeeded_since_is_not_redriven() -> None:
@@ -264,7 +262,7 @@ def test_a_child_that_succeeded_since_is_not_redriven() -> None:
     opened.world.deliver()
     (child,) = children(opened.world)
     assert child.status is JobStatus.SUCCEEDED
-    opened.run.records.ports.children.redrive(child)
+    opened.run.ports.children.redrive(child)
     assert opened.world.job(child.id) == child
 
 
@@ -339,7 +337,7 @@ def test_a_child_that_has_not_ended_is_kept_for_longer_too() -> None:
     opened.run.answer(NextChildren("all", CHILD, spec))
     (child,) = children(opened.world)
     later = midnight_after(opened.world.clock.now() + timedelta(days=400))
-    opened.run.records.ports.children._prolong_child(child, later)
+    opened.run.ports.children._prolong_child(child, later)
     (child,) = children(opened.world)
     assert child.parent is not None
     assert (child.parent.kept_until, child.keep_until) == (later, None)
@@ -348,17 +346,17 @@ def test_a_child_that_has_not_ended_is_kept_for_longer_too() -> None:
 def test_a_replay_that_may_not_write_cancels_no_children() -> None:
     opened = Opened()
     opened.run.answer(NextChildren("all", CHILD, spec))
-    opened.run.records.replays_only = True
+    opened.run.replays_only = True
     opened.run.answer(CancelChildren("all"))
     assert children(opened.world)[0].cancel_requested_at is None
-    opened.run.records.replays_only = False
+    opened.run.replays_only = False
     opened.run.answer(CancelChildren("all"))
     assert children(opened.world)[0].status is JobStatus.CANCELLED
 
 
 def test_a_child_that_changes_again_and_again_is_left_to_the_next_invocation() -> None:
     world, child = redriven_late()
-    later_made: Any = Opened().run.records.ports.children
+    later_made: Any = Opened().run.ports.children
     later = world.clock.now() + timedelta(days=400)
     refusing: Any = replace(later_made._make(), jobs=_Refusing(child))
     with pytest.raises(Unavailable, match="changed too often"):

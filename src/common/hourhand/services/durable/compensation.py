@@ -149,11 +149,11 @@ class Compensations:
         records = self.runs.read(job)
         # Without resets: a step that was reset, and did not run again, had its effect all the same.
         journal = Journal(records, round_=job.round, resets={})
-        run = RunRecords(ports, job, journal, scope, replays_only=True)
+        run = Invocation(ports, job, journal, scope, replays_only=True)
         return ReversedRun(
             job=job,
             payload_text=text or "null",
-            run=Invocation(run),
+            run=run,
             effects={one.path: _effects(run, one) for one in records if may_need_reversal(one)},
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
@@ -20,41 +19,20 @@ ANSWERS: Answers = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
-    """Implements the port `DurableRun` over the records of a run."""
-
-    records: RunRecords
-
-    @property
-    def run_id(self) -> str:
-        """The id of the run's job."""
-        return self.records.run_id
-
-    @property
-    def segment(self) -> int:
-        """How often the run restarted."""
-        return self.records.segment
+@dataclass(slots=True)
+class Invocation(RunRecords):
+    """Implements the port `OpenedRun`: the records of a run, and what answers calls with them."""
 
     @property
     def api_url(self) -> str:
         """The URL of the API, without a slash at its end; empty where it is not known."""
-        return self.records.ports.api_url.rstrip("/")
-
-    @property
-    def new_records(self) -> int:
-        """How many records the invocation wrote, without starts."""
-        return self.records.new_records
+        return self.ports.api_url.rstrip("/")
 
     @property
     def newest_token(self) -> int:
         """The token of the newest record: of this invocation, or one before; 0 without one."""
-        return self.records.journal.newest_token()
+        return self.journal.newest_token()
 
     def answer(self, call: RunCall[R]) -> R:
         """Answer a call of the handler; see the port."""
-        return cast("R", ANSWERS[type(call)](self.records, call))
-
-    def replaying(self, call: Callable[[], R]) -> R:
-        """Make a call that may write nothing: it raises `RunLost` instead."""
-        return self.records.replaying(call)
+        return cast("R", ANSWERS[type(call)](self, call))

@@ -28,7 +28,6 @@ from hourhand.domain.side_items import SIGNAL_PREFIX, SideItem, SideItemKind, Si
 from hourhand.domain.times import to_ms
 from hourhand.ports.job_store import Applied
 from hourhand.services.durable.invocation import Invocation
-from hourhand.services.durable.run_records import RunRecords
 from hourhand.services.durable.values import RunPorts
 
 PAGE = 200
@@ -69,7 +68,7 @@ class DurableRuns:
         records = self.read(job)
         resets, keys = self.resets(job)
         journal = Journal(records, round_=job.round, resets=resets, keys=keys)
-        return Invocation(RunRecords(self.ports, job, journal, scope))
+        return Invocation(self.ports, job, journal, scope)
 
     def read(self, job: Job) -> list[Record]:
         """Read the records of a run's segment. Raises `RunEnds` beyond the largest journal."""
