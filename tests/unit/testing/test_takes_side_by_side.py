@@ -14,9 +14,8 @@ from hourhand import JobContext, Rate, RunContext, job
 from hourhand.domain.jobs.job import Job, JobStatus, Priority
 from hourhand.handlers import Registry
 from hourhand.memory import START
-from hourhand.testing.inline_runner import InlineRunner
+from hourhand.testing.inline_runner import InlineRunner, VirtualStop
 from hourhand.testing.live_handlers import LiveHandlers
-from hourhand.testing.virtual_stop import VirtualStop
 from tests.world.world import World
 
 HEARTBEAT_SECONDS = 15.0

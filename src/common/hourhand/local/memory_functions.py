@@ -84,6 +84,7 @@ def _adapters(ports: Any, clock: CorrectableClock, function: str, settings: Sett
         ),
         invoker=MemorySweepInvoker(accepts=False),
         deployment=MemoryDeployment(),
+        handlers=ManifestHandlerDirectory(settings.manifest),
         read_delivery=lambda record: read_delivery(record, None, QUEUES),
     )
 
@@ -100,30 +101,19 @@ def wire_memory_api(
     from hourhand.api.app import create_app
 
     settings = _services_settings(speed)
-    adapters = replace(
-        _adapters(SimpleNamespace(**ports), clock, "api", settings),
-        handlers=ManifestHandlerDirectory(settings.manifest),
-        logs=ports["logs"],
-    )
+    adapters = _adapters(SimpleNamespace(**ports), clock, "api", settings)
+    adapters = replace(adapters, logs=ports["logs"])
     return create_app(wire_api(settings, adapters)), adapters.telemetry
 
 
 def _scheduler(ports: Any, reached: Access) -> SchedulerServices:
     settings = _services_settings(reached.speed)
-    adapters = replace(
-        _adapters(ports, reached.clock(), "scheduler", settings),
-        handlers=ManifestHandlerDirectory(settings.manifest),
-    )
-    return wire_scheduler(settings, adapters)
+    return wire_scheduler(settings, _adapters(ports, reached.clock(), "scheduler", settings))
 
 
 def _worker(ports: Any, reached: Access) -> WorkerServices:
     settings = _services_settings(reached.speed)
-    adapters = replace(
-        _adapters(ports, reached.clock(), "worker", settings),
-        handlers=ManifestHandlerDirectory(settings.manifest),
-    )
-    wired = wire_worker(settings, adapters)
+    wired = wire_worker(settings, _adapters(ports, reached.clock(), "worker", settings))
     # What a handler takes is real time, and so are its limit and its heartbeats.
     runtime = replace(
         wired.runtime,

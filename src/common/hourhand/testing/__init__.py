@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hourhand.testing.contexts import make_context
     from hourhand.testing.fake_hourhand import FakeHourhand
-    from hourhand.testing.inline_runner import Run
+    from hourhand.testing.inline_runner import Crash, Run
     from hourhand.testing.installation import GoesRound
     from hourhand.testing.replays import Replay, ReplayMismatch, replay
 
@@ -29,6 +29,7 @@ __all__ = [
 
 # Looked up when first used: a test of a store needs neither the wiring nor the client's httpx.
 _LATER = {
+    "Crash": "hourhand.testing.inline_runner",
     "FakeHourhand": "hourhand.testing.fake_hourhand",
     "GoesRound": "hourhand.testing.installation",
     "Replay": "hourhand.testing.replays",
@@ -37,10 +38,6 @@ _LATER = {
     "make_context": "hourhand.testing.contexts",
     "replay": "hourhand.testing.replays",
 }
-
-
-class Crash(BaseException):
-    """The process died here. Not an `Exception`: no code of a dead process may catch it."""
 
 
 def __getattr__(name: str) -> Any:

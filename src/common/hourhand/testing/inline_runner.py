@@ -21,6 +21,8 @@ from hourhand.handlers import (
     JobContext,
     RetryLater,
     Snooze,
+    StopReason,
+    StopSignal,
     UnknownHandler,
     is_suspension,
     result_text,
@@ -29,9 +31,7 @@ from hourhand.job_logger import fields_of
 from hourhand.memory.job_logs import MemoryJobLogs
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_runner import Finished, Pulse
-from hourhand.testing import Crash
 from hourhand.testing.live_handlers import LiveHandlers
-from hourhand.testing.virtual_stop import VirtualStop
 from hourhand.worker import (
     Raised,
     Returned,
@@ -44,6 +44,13 @@ from hourhand.worker import (
 )
 
 _LOGGER = logging.getLogger("hourhand.testing")
+
+_TOLD = {"cancelled": StopReason.CANCELLED, "lost": StopReason.LOST}
+"""The pulse's answers, with the reason to stop that each gives."""
+
+
+class Crash(BaseException):
+    """The process died here. Not an `Exception`: no code of a dead process may catch it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -151,6 +158,41 @@ def _passes() -> tuple[type[BaseException], ...]:
     pytest = sys.modules.get("pytest")
     verdicts = () if pytest is None else (pytest.fail.Exception, pytest.skip.Exception)
     return (KeyboardInterrupt, Crash, *verdicts)
+
+
+class VirtualStop(StopSignal):
+    """Asks the API whether to stop whenever the handler looks; ``wait`` only moves the clock.
+
+    In a deployment, a heartbeat sets the signal, up to 15 s after the request. ``context``
+    holds the progress that is passed on and the end of the handler's time; it is set before the
+    handler is called.
+    """
+
+    context: JobContext
+
+    def __init__(self, pulse: Pulse, clock: Clock) -> None:
+        """Ask ``pulse``, and wait by ``clock``."""
+        super().__init__()
+        self._pulse = pulse
+        self._clock = clock
+
+    def __bool__(self) -> bool:
+        self._ask()
+        return super().__bool__()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Move the clock by ``seconds``, at most to the end of the handler's time; look then."""
+        if not self:
+            left = self.context.remaining_seconds
+            self._clock.sleep(left if seconds is None else min(seconds, left))
+        return bool(self)
+
+    def _ask(self) -> None:
+        if self.context.remaining_seconds <= 0:
+            self.tell(StopReason.TIMED_OUT)
+        told = _TOLD.get(self._pulse.beat(self.context.last_progress))
+        if told is not None:
+            self.tell(told)
 
 
 class _KeepingLogger(logging.Logger):

@@ -21,19 +21,19 @@ from hourhand.memory.control_store import MemoryControlStore
 from hourhand.memory.deployment import MemoryDeployment
 from hourhand.memory.job_logs import MemoryJobLogs
 from hourhand.memory.job_store import MemoryJobStore
-from hourhand.memory.queues import QueuedMessage
+from hourhand.memory.queues import MemoryQueues, QueuedMessage
 from hourhand.memory.randomness import MemoryRandomness
 from hourhand.memory.schedule_store import MemoryScheduleStore
 from hourhand.memory.sweep_invoker import MemorySweepInvoker
 from hourhand.memory.telemetry import RecordingTelemetry
 from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.handler_runner import HandlerRunner
+from hourhand.ports.queues import Delivery
 from hourhand.ports.schedule_store import DUE_SHARDS
 from hourhand.services.jobs.execution import Disposition
 from hourhand.services.ticks.tick import TickReport
 from hourhand.settings import Settings
 from hourhand.testing.events import ENDPOINT
-from hourhand.testing.stepped_queues import SteppedQueues, starts_at
 from hourhand.wiring.functions import wire_api, wire_scheduler, wire_worker
 
 TICK_EVERY = timedelta(minutes=4)
@@ -51,9 +51,35 @@ MAX_ATTEMPTS_AT_ONCE = 10_000
 FUNCTION_SECONDS = 900.0
 TICK_SECONDS = 55.0
 
+_ORDER = {"high": 0, "medium": 1, "low": 2}
+
 
 class GoesRound(RuntimeError):
     """Jobs create jobs, or run again, without any time passing."""
+
+
+class SteppedQueues(MemoryQueues):
+    """Queues with a single worker, which is never late and never early."""
+
+    def next_to_start(self) -> list[QueuedMessage]:
+        """Return the messages whose jobs start next, all at one instant: `starts_at`.
+
+        They are in the order of their priorities, and of sending. Empty where there is none.
+        """
+        messages = self.messages()
+        earliest = min(map(starts_at, messages), default=None)
+        now = [held for held in messages if starts_at(held) == earliest]
+        return sorted(now, key=lambda held: _ORDER[held.queue])
+
+    def take(self, held: QueuedMessage) -> Delivery:
+        """Receive this very message."""
+        with self._contents.lock:
+            return self._deliver(held, self._clock.now())
+
+
+def starts_at(held: QueuedMessage) -> datetime:
+    """Return when a worker may start the job: a message is visible up to a second before."""
+    return max(held.visible_at, held.message.due_at)
 
 
 class Installation:
