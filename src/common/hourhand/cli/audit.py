@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Annotated, Any
 
 import typer
@@ -14,7 +14,7 @@ from hourhand.cli.completing import handler_names
 from hourhand.cli.exits import NOT_FOUND, REFUSED
 from hourhand.cli.options import Rows
 from hourhand.cli.output.tables import Column
-from hourhand.cli.reading import read_time_or_duration
+from hourhand.cli.reading import read_time_or_duration, time_ago
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 from hourhand.domain.callers import LOCAL
@@ -150,8 +150,8 @@ def audit(  # noqa: PLR0913 (Typer makes its arguments the flags)
         handler=handler,
         caller=caller,
         tenant=tenant,
-        since=_instant(since, now),
-        until=_instant(until, now),
+        since=time_ago(since, now),
+        until=time_ago(until, now),
     )
     session.print_list(
         lambda **_: [Action((event,)) for event in events] if session.is_json else folded(events),
@@ -234,7 +234,3 @@ def _row(session: Session, action: Action) -> tuple[str, ...]:
         event.caller,
         event.reason or "",
     )
-
-
-def _instant(given: datetime | timedelta | None, now: datetime) -> datetime | None:
-    return now - given if isinstance(given, timedelta) else given

@@ -24,54 +24,34 @@ MOST = 200
 Asked = Callable[["Client"], Iterable[str]]
 
 
-def schedule_ids(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the IDs of schedules that begin with ``incomplete``."""
-    return _offered(
-        context, incomplete, lambda client: (each.id for each in client.schedules.list())
-    )
+def _offering(asked: Asked) -> Callable[[typer.Context, str], list[str]]:
+    """Return what completes a name from those that ``asked`` returns."""
+
+    def offer(context: typer.Context, incomplete: str) -> list[str]:
+        # A prompt cannot show an error, not even that of a module that is not installed.
+        with suppress(Exception), _client(context) as client:
+            names = itertools.islice(asked(client), MOST)
+            return [name for name in names if name.startswith(incomplete)]
+        return []
+
+    return offer
 
 
-def calendar_names(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the names of calendars that begin with ``incomplete``."""
-    return _offered(
-        context, incomplete, lambda client: (each.name for each in client.calendars.list())
-    )
-
-
-def handler_names(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the names of handlers that begin with ``incomplete``."""
-    return _offered(context, incomplete, lambda client: (each.name for each in client.handlers()))
-
-
-def limit_names(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the names of limits that begin with ``incomplete``."""
-    return _offered(
-        context, incomplete, lambda client: (each.name for each in client.limits.list(limit=MOST))
-    )
-
-
-def job_ids(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the IDs of the newest jobs that begin with ``incomplete``."""
-    return _offered(
-        context, incomplete, lambda client: (each.id for each in client.list(limit=MOST))
-    )
+schedule_ids = _offering(lambda client: (each.id for each in client.schedules.list()))
+calendar_names = _offering(lambda client: (each.name for each in client.calendars.list()))
+handler_names = _offering(lambda client: (each.name for each in client.handlers()))
+limit_names = _offering(lambda client: (each.name for each in client.limits.list(limit=MOST)))
+job_ids = _offering(lambda client: (each.id for each in client.list(limit=MOST)))
+"""The newest jobs."""
 
 
 def context_names(incomplete: str) -> list[str]:
     """Return the names of contexts that begin with ``incomplete``."""
     from hourhand.cli.contexts.store import read_contexts
 
-    # As below: not even that of a damaged file.
+    # As above: not even that of a damaged file.
     with suppress(Exception):
         return [name for name in read_contexts().contexts if name.startswith(incomplete)]
-    return []
-
-
-def _offered(context: typer.Context, incomplete: str, asked: Asked) -> list[str]:
-    # A prompt cannot show an error, not even that of a module that is not installed.
-    with suppress(Exception), _client(context) as client:
-        names = itertools.islice(asked(client), MOST)
-        return [name for name in names if name.startswith(incomplete)]
     return []
 
 

@@ -1,22 +1,15 @@
-"""The events of the local cloud, as one short line each."""
+"""The events of the local cloud, as one short line each; changes of schedules are among them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
 from rich.text import Text
 
-from hourhand.cli.schedule_lines import (
-    Told,
-    declared,
-    occurrence_of,
-    schedule_change,
-    skipped,
-)
 from hourhand.local.child_process import exit_reason
 from hourhand.local.events import (
     ApiAnswered,
@@ -32,6 +25,12 @@ from hourhand.local.events import (
     QueueFailed,
     Ticked,
 )
+
+Told = tuple[str, str, str]
+"""A word, its style, and the rest of the line."""
+
+_CALENDAR = "calendar"
+_SCHEDULE_OPERATIONS = {"pause": "paused", "resume": "resumed"}
 
 QUIET, NORMAL, VERBOSE = -1, 0, 1
 """How much is shown: quiet, normal or verbose."""
@@ -127,9 +126,9 @@ def _logged(news: Logged, detail: int) -> Told | None:
     if news.sentence == ATTEMPT_ENDED and detail >= NORMAL:
         return _attempt(news.fields)
     if news.sentence == OCCURRENCE_CANCELLED and detail >= NORMAL:
-        return skipped(news.fields)
+        return _skipped(news.fields)
     if news.sentence == DECLARED and detail >= NORMAL:
-        return declared(news.fields)
+        return _declared(news.fields)
     if news.fields.keys() >= _KNOWN_TO_LINE and detail >= NORMAL:
         # What a handler logged by ctx.logger. A line about a handler alone has no job.
         job = f"{news.fields['job_id']}  {news.fields['handler']}"
@@ -150,7 +149,7 @@ def _attempt(fields: Mapping[str, Any]) -> Told:
     if fields.get("error"):
         ahead = "will be retried" if fields.get("will_retry") else "no further attempt"
         parts.append(f"{fields['error']}, {ahead}")
-    occurrence = occurrence_of(fields)
+    occurrence = _occurrence_of(fields)
     if occurrence is not None:
         parts.append(occurrence)
     return word, style, f"{fields['job_id']}  {fields['handler']}  {', '.join(parts)}"
@@ -193,9 +192,72 @@ def _change(news: ApiAnswered) -> Told | None:
         case "PATCH", ["v1", "jobs", job_id]:
             return "changed", "magenta", f"{job_id}  {_status(news)}"
         case _, ["v1", *rest]:
-            return schedule_change(news.method, rest, news.status, _json(news.body))
+            return _schedule_change(news.method, rest, news.status, _json(news.body))
         case _:
             return None
+
+
+def _schedule_change(
+    method: str, parts: Sequence[str], status: int, answer: Mapping[str, Any]
+) -> Told | None:
+    """Return what a request changed; ``parts`` are those of its path after the version."""
+    match method, parts:
+        case "PUT", ["schedules", schedule_id]:
+            word = "scheduled" if status == HTTPStatus.CREATED else "changed"
+            return word, "blue", f"{schedule_id}  {_described(answer)}"
+        case "POST", ["schedules" | "handlers" as noun, name, "pause" | "resume" as operation]:
+            what = f"{name}  {_described(answer)}" if noun == "schedules" else f"handler {name}"
+            return _SCHEDULE_OPERATIONS[operation], "magenta", what
+        case "POST", ["schedules", schedule_id, "trigger"]:
+            job = f"{answer.get('id')}  {answer.get('handler')}"
+            return "triggered", "blue", f"{job}  of {schedule_id}"
+        case "POST", ["schedules", schedule_id, "backfill"]:
+            return _backfill(schedule_id, answer)
+        case "PUT", ["calendars", name]:
+            count = len(answer.get("exclude", ()))
+            text = f"{name}  {count} exclusions, revision {answer.get('revision')}"
+            return _CALENDAR, "blue", text
+        case "DELETE", ["schedules", schedule_id]:
+            return "deleted", "magenta", f"schedule {schedule_id}"
+        case "DELETE", ["calendars", name]:
+            return "deleted", "magenta", f"calendar {name}"
+        case _:
+            return None
+
+
+def _declared(fields: Mapping[str, Any]) -> Told:
+    """Return the line of a schedule that the code declares and a tick put."""
+    text = f"{fields['schedule_id']}  {fields['expression']} ({fields['timezone']})"
+    return "scheduled", "blue", f"{text}, by its handler"
+
+
+def _occurrence_of(fields: Mapping[str, Any]) -> str | None:
+    """Return the schedule and scheduled time of the job in a log line, or ``None``."""
+    if "schedule_id" not in fields or "occurrence" not in fields:
+        return None
+    return f"{fields['schedule_id']} at {fields['occurrence']}"
+
+
+def _skipped(fields: Mapping[str, Any]) -> Told:
+    """Return the line of an occurrence that was skipped."""
+    job = f"{fields['job_id']}  {fields['handler']}"
+    return "skipped", "magenta", f"{job}  {fields['reason']}, {_occurrence_of(fields)}"
+
+
+def _described(schedule: Mapping[str, Any]) -> str:
+    expression = schedule.get("expression")
+    text = expression if isinstance(expression, str) else " | ".join(expression or ())
+    state = schedule.get("status")
+    if state == "active":
+        state = f"next at {schedule.get('next_at')}"
+    return f"{schedule.get('handler')}  {text} ({schedule.get('timezone')}), {state}"
+
+
+def _backfill(schedule_id: str, report: Mapping[str, Any]) -> Told | None:
+    if report.get("dry_run"):
+        return None
+    span = f"{report.get('first')} to {report.get('last')}"
+    return "backfill", "blue", f"{schedule_id}  {report.get('total')} scheduled times, {span}"
 
 
 def _submitted(job: Mapping[str, Any], *, is_new: bool) -> Told | None:

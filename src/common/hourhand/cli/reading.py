@@ -79,6 +79,11 @@ def read_time_or_duration(text: str) -> datetime | timedelta:
         ) from None
 
 
+def time_ago(typed: datetime | timedelta | None, now: datetime) -> datetime | None:
+    """Return a time that was typed; for a duration, the time that long before ``now``."""
+    return now - typed if isinstance(typed, timedelta) else typed
+
+
 def read_json(text: str, name: str) -> Any:
     """Return the value of JSON: of ``text``, of the file after ``@``, or of stdin for ``-``.
 

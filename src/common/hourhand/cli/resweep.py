@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Annotated, Any
 
 import typer
@@ -13,7 +13,7 @@ from hourhand.cli.exits import FAILED, NOT_FOUND, REFUSED
 from hourhand.cli.options import YesOption
 from hourhand.cli.output.tables import facts
 from hourhand.cli.output.times import Times
-from hourhand.cli.reading import read_time_or_duration
+from hourhand.cli.reading import read_time_or_duration, time_ago
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 
@@ -56,19 +56,16 @@ def resweep(
     them. It takes one or more ticks, and current jobs come first. It is safe to repeat. See
     docs/how-to/restore.md.
     """
-    if since is None:
+    begin = time_ago(since, session.times.now)
+    if begin is None:
         found = session.client.resweep_progress()
     else:
         session.agree()
-        found = session.client.resweep(_instant(since, session.times.now))
+        found = session.client.resweep(begin)
     if session.is_json:
         session.print_json(found.raw)
     else:
         session.print(facts(_facts(found, session.times)))
-
-
-def _instant(since: datetime | timedelta, now: datetime) -> datetime:
-    return now - since if isinstance(since, timedelta) else since
 
 
 def _facts(found: Resweep, times: Times) -> Iterator[tuple[str, str]]:

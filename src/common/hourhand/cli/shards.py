@@ -89,16 +89,10 @@ def _print(
     flags: DeploymentFlags,
     read: Callable[[Aws, Deployment], Sequence[ShardMapVersion]],
 ) -> None:
-    from hourhand.cli.doctor.asking import open_aws
-    from hourhand.cli.doctor.deployment import require_deployment
-    from hourhand.cli.doctor.findings import NotSeen
+    from hourhand.cli.doctor.deployment import opened_deployment
 
-    try:
-        aws = open_aws(flags, session.clock)
-        deployment, _ = require_deployment(aws, flags.stack_name)
+    with opened_deployment(flags, session.clock) as (aws, deployment, _):
         versions = read(aws, deployment)
-    except NotSeen as hindrance:
-        raise hindrance.as_error() from hindrance
     began = [(bucket_start(each.from_bucket), each.count) for each in versions]
     if session.is_json:
         for at, count in began:

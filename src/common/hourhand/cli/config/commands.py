@@ -168,16 +168,11 @@ def read_setting(text: str) -> int | None:
 def _read(session: Session, flags: DeploymentFlags) -> tuple[bool, Concurrency]:
     """Return whether no deployment is running, and the present values. Raises `CommandError`."""
     from hourhand.cli.config.event_sources import read_concurrency
-    from hourhand.cli.doctor.asking import open_aws
-    from hourhand.cli.doctor.deployment import require_deployment
-    from hourhand.cli.doctor.findings import NotSeen
+    from hourhand.cli.doctor.deployment import opened_deployment
 
-    aws = open_aws(flags, session.clock, seconds=ACTING_SECONDS)
-    try:
-        deployment, is_settled = require_deployment(aws, flags.stack_name)
+    opened = opened_deployment(flags, session.clock, seconds=ACTING_SECONDS)
+    with opened as (aws, deployment, is_settled):
         return is_settled, read_concurrency(aws, deployment)
-    except NotSeen as hindrance:
-        raise hindrance.as_error() from hindrance
 
 
 def _how_to_keep(deployed: str | None, present: str | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +19,13 @@ from hourhand.aws.table_schema import (
     SCHEDULES,
     TICK_FAILURES,
 )
+from hourhand.cli.connection import DeploymentFlags
+from hourhand.cli.doctor import asking
 from hourhand.cli.doctor.asking import Aws
 from hourhand.cli.doctor.findings import Finding, NotSeen, Status, failed, ok, warning
 from hourhand.cli.exits import NOT_FOUND, CommandError
 from hourhand.domain.jobs.job import Priority
+from hourhand.ports.clock import Clock
 
 CHECK = "stack"
 
@@ -100,21 +104,13 @@ class Deployment:
 def find_deployment(aws: Aws, stack: str) -> tuple[Deployment | None, list[Finding]]:
     """Look the stack up; ``None`` where there is none, or it cannot be seen."""
     try:
-        described = aws.ask(
-            "cloudformation",
-            "DescribeStacks",
-            f"stack {stack}",
-            expected={NO_SUCH_STACK},
-            StackName=stack,
-        )
+        described = _described(aws, stack)
     except NotSeen as hindrance:
         return None, [hindrance.of(CHECK)]
-    stacks = described.get("Stacks", [])
-    if not stacks:
+    if described is None:
         return None, [no_stack(stack, aws.session.region_name)]
-    outputs = {o["OutputKey"]: o["OutputValue"] for o in stacks[0].get("Outputs", [])}
-    deployment = Deployment(stacks[0]["StackId"], outputs)
-    return deployment, list(judge_stack(stacks[0], deployment.outputs))
+    deployment = _deployment_of(described)
+    return deployment, list(judge_stack(described, deployment.outputs))
 
 
 def require_deployment(aws: Aws, stack: str) -> tuple[Deployment, bool]:
@@ -122,20 +118,43 @@ def require_deployment(aws: Aws, stack: str) -> tuple[Deployment, bool]:
 
     Raises `NotSeen`, and `CommandError` if there is no such stack.
     """
-    described = aws.ask(
+    described = _described(aws, stack)
+    if described is None:
+        missing = no_stack(stack, aws.session.region_name)
+        raise CommandError(f"{missing.seen}. {missing.fix}", NOT_FOUND)
+    is_settled = not described["StackStatus"].endswith("_IN_PROGRESS")
+    return _deployment_of(described), is_settled
+
+
+@contextmanager
+def opened_deployment(
+    flags: DeploymentFlags, clock: Clock, *, seconds: float = asking.LOOKING_SECONDS
+) -> Iterator[tuple[Aws, Deployment, bool]]:
+    """Yield AWS and what `require_deployment` returns, for calls that may raise `NotSeen`.
+
+    Raises `CommandError` for what AWS does not show.
+    """
+    try:
+        aws = asking.open_aws(flags, clock, seconds=seconds)
+        yield aws, *require_deployment(aws, flags.stack_name)
+    except NotSeen as hindrance:
+        raise hindrance.as_error() from hindrance
+
+
+def _described(aws: Aws, stack: str) -> Mapping[str, Any] | None:
+    answer = aws.ask(
         "cloudformation",
         "DescribeStacks",
         f"stack {stack}",
         expected={NO_SUCH_STACK},
         StackName=stack,
     )
-    stacks = described.get("Stacks", [])
-    if not stacks:
-        missing = no_stack(stack, aws.session.region_name)
-        raise CommandError(f"{missing.seen}. {missing.fix}", NOT_FOUND)
-    outputs = {each["OutputKey"]: each["OutputValue"] for each in stacks[0].get("Outputs", [])}
-    is_settled = not stacks[0]["StackStatus"].endswith("_IN_PROGRESS")
-    return Deployment(stacks[0]["StackId"], outputs), is_settled
+    return next(iter(answer.get("Stacks", [])), None)
+
+
+def _deployment_of(described: Mapping[str, Any]) -> Deployment:
+    outputs = {each["OutputKey"]: each["OutputValue"] for each in described.get("Outputs", [])}
+    return Deployment(described["StackId"], outputs)
 
 
 def no_stack(stack: str, region: str | None) -> Finding:

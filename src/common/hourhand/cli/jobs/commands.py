@@ -299,9 +299,9 @@ def list_children(
 
     They are in the order of the calls that submitted them, each with the path of its call.
     """
-    from hourhand.cli.jobs.children import list_found as list_children_found
+    from hourhand.cli.jobs.listing import list_children as list_found
 
-    list_children_found(session, id, status, path, rows.most)
+    list_found(session, id, status, path, rows.most)
 
 
 @jobs.command("logs")

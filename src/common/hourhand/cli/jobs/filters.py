@@ -11,7 +11,7 @@ import typer
 from hourhand.cli.completing import handler_names, schedule_ids
 from hourhand.cli.options import option
 from hourhand.cli.output.times import duration
-from hourhand.cli.reading import read_tag, read_time_or_duration
+from hourhand.cli.reading import read_tag, read_time_or_duration, time_ago
 from hourhand.domain.jobs.job import JobStatus
 
 PANEL = "Filters"
@@ -93,8 +93,8 @@ class Filters:
             "tag": ":".join(self.tag) if self.tag else None,
             "error_type": self.error_type,
             "error_group": self.error_group,
-            "created_after": _instant(self.created_after, now),
-            "created_before": _instant(self.created_before, now),
+            "created_after": time_ago(self.created_after, now),
+            "created_before": time_ago(self.created_before, now),
         }
         return {name: value for name, value in given.items() if value is not None}
 
@@ -144,7 +144,3 @@ class ListingFilters(Filters):
     def _described(self) -> list[str]:
         words = {None: [], True: ["discarded"], False: ["not discarded"]}
         return words[self.discarded] + Filters._described(self)
-
-
-def _instant(typed: datetime | timedelta | None, now: datetime) -> datetime | None:
-    return now - typed if isinstance(typed, timedelta) else typed

@@ -1,4 +1,4 @@
-"""``hourhand jobs list``: a table of jobs."""
+"""``hourhand jobs list`` and ``children``: tables of jobs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from functools import partial
 from rich.console import RenderableType
 from rich.text import Text
 
+from hourhand.answers.children import Child
 from hourhand.answers.jobs import JobSummary
 from hourhand.cli.jobs.filters import Filters
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column
 from hourhand.cli.output.times import NOTHING, Times
 from hourhand.cli.session import Session
+from hourhand.domain.jobs.job import JobStatus
 
 LARGEST_PAGE = 200
 
@@ -40,6 +42,17 @@ COLUMNS = (
     Column("PRIORITY", rank=8),
     Column("TENANT", rank=7, is_flexible=True),
     Column("SCHEDULE", rank=6, is_flexible=True),
+    Column("REMARK", rank=2, is_flexible=True),
+)
+
+
+CHILD_COLUMNS = (
+    Column("PATH", is_whole=True),
+    Column("INDEX", is_number=True, rank=4),
+    Column("ID", is_whole=True),
+    Column("HANDLER", is_flexible=True, rank=3),
+    Column("STATUS"),
+    Column("WHEN", rank=1),
     Column("REMARK", rank=2, is_flexible=True),
 )
 
@@ -133,3 +146,30 @@ def remark(job: JobSummary, times: Times) -> str:
         earlier = "earlier error: " if is_of_an_earlier_round(job) else ""
         parts.append(f"{earlier}{job.error.type}: {job.error.message}")
     return "; ".join(filter(None, parts))
+
+
+def list_children(
+    session: Session,
+    run_id: str,
+    status: JobStatus | None,
+    path: str | None,
+    limit: int | None,
+) -> None:
+    """Print the children of a run as they arrive."""
+    find = partial(session.client.children, run_id, status=status, path=path)
+    none = "There are no such child jobs." if path else "The run has no child jobs."
+    if status is not None:
+        none = f"No child job is {status.value}."
+    session.print_list(find, limit, CHILD_COLUMNS, _child_row, none=none)
+
+
+def _child_row(session: Session, child: Child) -> tuple[Text | str, ...]:
+    return (
+        child.path,
+        str(child.index),
+        child.id,
+        child.handler,
+        status_text(child.status),
+        when_text(child, session.times),
+        remark(child, session.times),
+    )

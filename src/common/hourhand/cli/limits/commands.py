@@ -127,14 +127,10 @@ def set_limit(
     if (number is None) is not restore:
         raise CommandError("Give a number, or --restore.", WRONG_USAGE)
     session.agree()
-    change = session.client.limits
-    if key is not None:
-        changed = change.put(name, overrides={key: number})
-    elif restore:
-        changed = change.delete(name)
+    if restore and key is None:
+        show_changed(session, session.client.limits.delete(name))
     else:
-        changed = change.put(name, max=number)
-    show_changed(session, changed)
+        show_changed(session, _put(session, name, key, number))
 
 
 @limits.command("pause")
@@ -150,8 +146,7 @@ def pause(session: Session, names: LimitNames, key: KeyOption = None) -> int:
     from hourhand.cli.limits.showing import show_changed, tell_keys_that_go_on
 
     def pause_one(name: str) -> None:
-        change = session.client.limits
-        changed = change.put(name, max=0) if key is None else change.put(name, overrides={key: 0})
+        changed = _put(session, name, key, 0)
         show_changed(session, changed)
         if key is None:
             tell_keys_that_go_on(session, changed)
@@ -169,13 +164,8 @@ def resume(session: Session, names: LimitNames, key: KeyOption = None) -> int:
     """
     from hourhand.cli.limits.showing import show_changed
 
-    change = session.client.limits
     return session.do_to_each(
-        names,
-        lambda one: show_changed(
-            session,
-            change.put(one, max=None) if key is None else change.put(one, overrides={key: None}),
-        ),
+        names, lambda one: show_changed(session, _put(session, one, key, None))
     )
 
 
@@ -207,3 +197,9 @@ def free(session: Session, name: LimitName, job_id: JobId) -> None:
     if session.gives_json(limit):
         return
     session.print(cell(f"{limit.name}  freed the slot of {job_id}"))
+
+
+def _put(session: Session, name: str, key: str | None, number: int | None) -> ChangedLimit:
+    """Set the number of a limit, or that of one key of it; ``None`` restores it."""
+    put = session.client.limits.put
+    return put(name, max=number) if key is None else put(name, overrides={key: number})
