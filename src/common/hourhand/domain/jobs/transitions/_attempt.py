@@ -32,7 +32,7 @@ from hourhand.domain.jobs.transitions._parts import (
     owned,
     same_generation,
 )
-from hourhand.domain.jobs.transitions._transition import Transition, recording
+from hourhand.domain.jobs.transitions._transition import Transition, recorded, recording
 from hourhand.domain.ticks.buckets import Entry
 
 _END_EVENTS = {
@@ -61,14 +61,6 @@ def claim(
     """
     # A submission of its key may have moved it since its message was sent.
     quiet = {"quiet": Compares("run_at", "<=", now + wait)} if message.is_debounced else {}
-    event = HistoryEvent(
-        kind=EventKind.CLAIMED,
-        at=now,
-        status=JobStatus.RUNNING,
-        actor=owner,
-        attempt=message.attempt + 1,
-        token=message.token + 1,
-    )
     return Transition(
         name="claim",
         job_id=message.job_id,
@@ -99,7 +91,7 @@ def claim(
             "lateness_ms": (now - message.run_at) // timedelta(milliseconds=1),
             **({"run_deadline": run_deadline} if run_deadline is not None else {}),
         },
-        events=(event,),
+        events=(_claimed(message, now, owner),),
         claim_id=claim_id,
     )
 
@@ -116,14 +108,6 @@ def take_over(
     """A worker claims a job anew whose lease expired, naming that very lease."""
     reason = lost_reason(job.lease_until)
     lost = make_event(job, EventKind.LOST, now, JobStatus.RUNNING, owner, reason)
-    claimed = HistoryEvent(
-        kind=EventKind.CLAIMED,
-        at=now,
-        status=JobStatus.RUNNING,
-        actor=owner,
-        attempt=job.attempt + 1,
-        token=job.token + 1,
-    )
     move = Transition(
         name="take_over",
         job_id=job.id,
@@ -148,7 +132,18 @@ def take_over(
         increments={"token": 1, "attempt": 1},
         claim_id=claim_id,
     )
-    return recording(move, job, claimed, lost)
+    return recording(move, job, _claimed(job, now, owner), lost)
+
+
+def _claimed(before: Job | JobMessage, now: datetime, owner: str) -> HistoryEvent:
+    return HistoryEvent(
+        kind=EventKind.CLAIMED,
+        at=now,
+        status=JobStatus.RUNNING,
+        actor=owner,
+        attempt=before.attempt + 1,
+        token=before.token + 1,
+    )
 
 
 def heartbeat(
@@ -201,8 +196,7 @@ def complete(
         },
         leaves_index=not outbox_tasks(job, JobStatus.SUCCEEDED, result),
     )
-    event = make_event(job, EventKind.SUCCEEDED, now, JobStatus.SUCCEEDED, actor)
-    return recording(move, job, event)
+    return recorded(move, job, EventKind.SUCCEEDED, now, actor)
 
 
 def retry_later(
@@ -222,7 +216,6 @@ def retry_later(
     ``sets``: what else changes, such as until when the payload beside the job is kept.
     """
     failure = {} if outcome is Outcome.SNOOZED else failed(reason)
-    kind = _END_EVENTS[outcome]
     move = Transition(
         name="snooze" if outcome is Outcome.SNOOZED else "fail",
         job_id=job.id,
@@ -239,7 +232,7 @@ def retry_later(
         increments={"attempt": -1} if outcome is Outcome.SNOOZED and job.attempt > 0 else {},
         entry=entry,
     )
-    return recording(move, job, make_event(job, kind, now, JobStatus.RETRYING, actor, reason))
+    return recorded(move, job, _END_EVENTS[outcome], now, actor, reason)
 
 
 def hand_back(
@@ -263,8 +256,8 @@ def hand_back(
         sends_now=sends_now,
         sets=sets,
     )
-    event = make_event(job, EventKind.HANDED_BACK, now, JobStatus.RETRYING, actor, reason)
-    return recording(replace(move, name="hand_back"), job, event)
+    move = replace(move, name="hand_back")
+    return recorded(move, job, EventKind.HANDED_BACK, now, actor, reason)
 
 
 def die(
@@ -280,7 +273,6 @@ def die(
 
     ``sets``: what else changes, such as where a redrive continues.
     """
-    kind = _END_EVENTS[outcome]
     move = Transition(
         name="die",
         job_id=job.id,
@@ -293,7 +285,7 @@ def die(
             **final_times(job, now, JobStatus.DEAD),
         },
     )
-    return recording(move, job, make_event(job, kind, now, JobStatus.DEAD, actor, reason))
+    return recorded(move, job, _END_EVENTS[outcome], now, actor, reason)
 
 
 def end_cancelled(job: Job, *, now: datetime, actor: str, reason: str) -> Transition:
@@ -306,5 +298,4 @@ def end_cancelled(job: Job, *, now: datetime, actor: str, reason: str) -> Transi
         sets={**cleared(*LEASE_FIELDS), **final_times(job, now, JobStatus.CANCELLED)},
         leaves_index=not outbox_tasks(job, JobStatus.CANCELLED),
     )
-    event = make_event(job, EventKind.CANCELLED, now, JobStatus.CANCELLED, actor, reason)
-    return recording(move, job, event)
+    return recorded(move, job, EventKind.CANCELLED, now, actor, reason)

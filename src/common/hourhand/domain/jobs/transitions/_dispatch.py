@@ -7,8 +7,8 @@ from datetime import datetime
 from hourhand.domain.conditions import Absent, OneOf, equals
 from hourhand.domain.jobs.history import is_over_budget
 from hourhand.domain.jobs.job import OPEN, REDRIVABLE, EventKind, Job, JobStatus, Priority
-from hourhand.domain.jobs.transitions._parts import make_event, not_started, same_generation
-from hourhand.domain.jobs.transitions._transition import Transition, recording
+from hourhand.domain.jobs.transitions._parts import not_started, same_generation
+from hourhand.domain.jobs.transitions._transition import Transition, recorded
 from hourhand.domain.ticks.buckets import Entry
 
 _UNSENT = OneOf("status", frozenset({JobStatus.PENDING, JobStatus.RETRYING}))
@@ -17,7 +17,6 @@ _NEVER_SENT = Absent("enqueued_at")
 
 def mark_enqueued(job: Job, *, now: datetime, actor: str) -> Transition:
     """The job's first message of this generation was sent."""
-    event = make_event(job, EventKind.ENQUEUED, now, JobStatus.ENQUEUED, actor)
     move = Transition(
         name="mark",
         job_id=job.id,
@@ -28,9 +27,8 @@ def mark_enqueued(job: Job, *, now: datetime, actor: str) -> Transition:
             "never_sent": _NEVER_SENT,
         },
         sets={"enqueued_at": now},
-        events=(event,),
     )
-    return recording(move, job, event)
+    return recorded(move, job, EventKind.ENQUEUED, now, actor)
 
 
 class EnqueuedMarks:
@@ -74,7 +72,7 @@ def mark_dispatched_again(
         },
         sets={"enqueued_at": now, "queue": queue},
     )
-    return recording(move, job, make_event(job, kind, now, job.status, actor, reason))
+    return recorded(move, job, kind, now, actor, reason)
 
 
 def unmark(job: Job, *, now: datetime, actor: str, reason: str) -> Transition:
@@ -91,8 +89,7 @@ def unmark(job: Job, *, now: datetime, actor: str, reason: str) -> Transition:
         },
         sets={"enqueued_at": None},
     )
-    event = make_event(job, EventKind.SEND_FAILED, now, back_to, actor, reason)
-    return recording(move, job, event)
+    return recorded(move, job, EventKind.SEND_FAILED, now, actor, reason)
 
 
 def refile(job: Job, *, entry: Entry, now: datetime, actor: str) -> Transition:
@@ -106,7 +103,7 @@ def refile(job: Job, *, entry: Entry, now: datetime, actor: str) -> Transition:
         },
         entry=entry,
     )
-    return recording(move, job, make_event(job, EventKind.REFILED, now, job.status, actor))
+    return recorded(move, job, EventKind.REFILED, now, actor)
 
 
 def keep_payload(job: Job, *, kept_until: datetime) -> Transition:

@@ -10,11 +10,10 @@ from hourhand.domain.jobs.job import REDRIVABLE, Content, EventKind, Job, JobSta
 from hourhand.domain.jobs.transitions._parts import (
     LEASE_FIELDS,
     cleared,
-    make_event,
     owned,
     same_generation,
 )
-from hourhand.domain.jobs.transitions._transition import Transition, recording
+from hourhand.domain.jobs.transitions._transition import Transition, recorded
 from hourhand.domain.jobs.waiting import WaitsFor
 from hourhand.domain.ticks.buckets import Entry
 
@@ -56,8 +55,7 @@ def suspend(
         },
         entry=entry,
     )
-    event = make_event(job, EventKind.SUSPENDED, now, JobStatus.PENDING, actor, reason)
-    return recording(move, job, event)
+    return recorded(move, job, EventKind.SUSPENDED, now, actor, reason)
 
 
 def wake(
@@ -76,11 +74,10 @@ def wake(
     from its next wait. Of that the generation is another. ``signals``: up to where the run
     counts its signals; it never counts down.
     """
-    status = JobStatus.ENQUEUED if sends_now else JobStatus.PENDING
     move = Transition(
         name="wake",
         job_id=job.id,
-        to=status,
+        to=JobStatus.ENQUEUED if sends_now else JobStatus.PENDING,
         expect={
             "status": _SUSPENDED,
             "generation": same_generation(job),
@@ -95,7 +92,7 @@ def wake(
         },
         entry=entry,
     )
-    return recording(move, job, make_event(job, EventKind.WOKEN, now, status, actor, reason))
+    return recorded(move, job, EventKind.WOKEN, now, actor, reason)
 
 
 def flag(job: Job, *, signals: int = 0) -> Transition:
@@ -152,11 +149,10 @@ def restart(
 
     The next claim gives it a new deadline.
     """
-    status = JobStatus.ENQUEUED if sends_now else JobStatus.PENDING
     move = Transition(
         name="restart",
         job_id=job.id,
-        to=status,
+        to=JobStatus.ENQUEUED if sends_now else JobStatus.PENDING,
         expect={**owned(job), "not_cancelled": Absent("cancel_requested_at")},
         sets={
             **cleared(
@@ -171,7 +167,7 @@ def restart(
         },
         entry=entry,
     )
-    return recording(move, job, make_event(job, EventKind.RESTARTED, now, status, actor))
+    return recorded(move, job, EventKind.RESTARTED, now, actor)
 
 
 def mark_compensated(job: Job, *, keep_until: datetime | None) -> Transition:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -21,12 +20,11 @@ from hourhand.domain.jobs.transitions._parts import (
     LEASE_FIELDS,
     cleared,
     final_times,
-    make_event,
     not_started,
     owned,
     same_generation,
 )
-from hourhand.domain.jobs.transitions._transition import Transition, recording
+from hourhand.domain.jobs.transitions._transition import Transition, recorded
 from hourhand.domain.ticks.buckets import Entry
 
 
@@ -61,8 +59,7 @@ def cancel_waiting(
         entry=entry if is_owed and is_late else None,
         leaves_index=not is_owed,
     )
-    event = make_event(job, EventKind.CANCELLED, now, JobStatus.CANCELLED, actor, reason)
-    return recording(move, job, replace(event, attempt=0, token=0))
+    return recorded(move, job, EventKind.CANCELLED, now, actor, reason, is_of_attempt=False)
 
 
 def request_cancel(job: Job, *, now: datetime, actor: str, reason: str) -> Transition:
@@ -76,8 +73,7 @@ def request_cancel(job: Job, *, now: datetime, actor: str, reason: str) -> Trans
         expect={**owned(job), "not_asked_yet": Absent("cancel_requested_at")},
         sets={"cancel_requested_at": now},
     )
-    event = make_event(job, EventKind.CANCEL_REQUESTED, now, JobStatus.RUNNING, actor, reason)
-    return recording(move, job, event)
+    return recorded(move, job, EventKind.CANCEL_REQUESTED, now, actor, reason)
 
 
 def change(
@@ -96,11 +92,10 @@ def change(
     Messages of the generation before are dropped when they arrive; ``due_at`` and bucket change
     together.
     """
-    status = JobStatus.ENQUEUED if sends_now else JobStatus.PENDING
     move = Transition(
         name="change",
         job_id=job.id,
-        to=status,
+        to=JobStatus.ENQUEUED if sends_now else JobStatus.PENDING,
         expect={"status": not_started(), "generation": same_generation(job)},
         sets={
             "reservation": None,
@@ -111,8 +106,7 @@ def change(
         },
         entry=entry,
     )
-    event = make_event(job, kind, now, status, actor, reason)
-    return recording(move, job, replace(event, attempt=0, token=0))
+    return recorded(move, job, kind, now, actor, reason, is_of_attempt=False)
 
 
 def adopt(
@@ -133,8 +127,7 @@ def adopt(
         },
         sets=sets,
     )
-    event = make_event(job, EventKind.CHANGED, now, job.status, actor, reason)
-    return recording(move, job, replace(event, attempt=0, token=0))
+    return recorded(move, job, EventKind.CHANGED, now, actor, reason, is_of_attempt=False)
 
 
 def debounce(job: Job, *, sets: Mapping[str, Any]) -> Transition:
@@ -189,12 +182,11 @@ def redrive(
     Its schedule withdraws it no more, unless ``sets``, new values of other fields, says so.
     ``is_rerun``: of a durable run, of which a part or all runs again, also after a success.
     """
-    status = JobStatus.ENQUEUED if sends_now else JobStatus.PENDING
     has_expired = job.expires_at is not None and job.expires_at <= entry.due_at
     move = Transition(
         name="redrive",
         job_id=job.id,
-        to=status,
+        to=JobStatus.ENQUEUED if sends_now else JobStatus.PENDING,
         expect={
             "status": OneOf("status", FINAL if is_rerun else REDRIVABLE),
             "generation": same_generation(job),
@@ -232,8 +224,7 @@ def redrive(
         },
         entry=entry,
     )
-    event = make_event(job, EventKind.REDRIVEN, now, status, actor, reason)
-    return recording(move, job, replace(event, attempt=0, token=0))
+    return recorded(move, job, EventKind.REDRIVEN, now, actor, reason, is_of_attempt=False)
 
 
 def discard(job: Job, *, now: datetime, actor: str, note: str, reason: str) -> Transition:
@@ -252,5 +243,4 @@ def discard(job: Job, *, now: datetime, actor: str, note: str, reason: str) -> T
         },
         sets={"discarded_at": now, "discard_note": note or None},
     )
-    event = make_event(job, EventKind.DISCARDED, now, JobStatus.DEAD, actor, reason)
-    return recording(move, job, event)
+    return recorded(move, job, EventKind.DISCARDED, now, actor, reason)

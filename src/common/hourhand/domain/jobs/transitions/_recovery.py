@@ -21,12 +21,11 @@ from hourhand.domain.jobs.transitions._parts import (
     failed,
     final_times,
     keep_after_end,
-    make_event,
     names_expired_lease,
     not_started,
     same_generation,
 )
-from hourhand.domain.jobs.transitions._transition import Transition, recording
+from hourhand.domain.jobs.transitions._transition import Transition, recorded
 from hourhand.domain.ticks.buckets import Entry
 
 
@@ -50,8 +49,7 @@ def recover(
             sets={**gone, **final_times(job, now, JobStatus.CANCELLED)},
             leaves_index=not outbox_tasks(job, JobStatus.CANCELLED),
         )
-        lost = make_event(job, EventKind.CANCELLED, now, JobStatus.CANCELLED, actor, reason)
-        return recording(move, job, lost)
+        return recorded(move, job, EventKind.CANCELLED, now, actor, reason)
     expect = {**expect, "not_cancelled": Absent("cancel_requested_at")}
     if job.on_lost is OnLost.RETRY and job.attempt < job.retry.max_attempts:
         move = Transition(
@@ -67,8 +65,7 @@ def recover(
             },
             entry=entry,
         )
-        lost = make_event(job, EventKind.LOST, now, JobStatus.RETRYING, actor, reason)
-        return recording(move, job, lost)
+        return recorded(move, job, EventKind.LOST, now, actor, reason)
     move = Transition(
         name="recover",
         job_id=job.id,
@@ -76,7 +73,7 @@ def recover(
         expect=expect,
         sets={**gone, **failed(reason), **final_times(job, now, JobStatus.DEAD)},
     )
-    return recording(move, job, make_event(job, EventKind.LOST, now, JobStatus.DEAD, actor, reason))
+    return recorded(move, job, EventKind.LOST, now, actor, reason)
 
 
 def expire(job: Job, *, now: datetime, actor: str) -> Transition:
@@ -96,7 +93,7 @@ def expire(job: Job, *, now: datetime, actor: str) -> Transition:
         sets=final_times(job, now, status),
         leaves_index=not outbox_tasks(job, status),
     )
-    return recording(move, job, make_event(job, kind, now, status, actor, reason))
+    return recorded(move, job, kind, now, actor, reason)
 
 
 def give_up(job: Job, *, now: datetime, actor: str, reason: str) -> Transition:
@@ -112,8 +109,7 @@ def give_up(job: Job, *, now: datetime, actor: str, reason: str) -> Transition:
         },
         sets={**failed(reason), **final_times(job, now, JobStatus.DEAD)},
     )
-    event = make_event(job, EventKind.FAILED, now, JobStatus.DEAD, actor, reason)
-    return recording(move, job, event)
+    return recorded(move, job, EventKind.FAILED, now, actor, reason)
 
 
 def finish(job: Job, *, kept_until: datetime | None = None) -> Transition:

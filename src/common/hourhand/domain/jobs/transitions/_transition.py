@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
 from typing import Any
 
 from hourhand.domain.conditions import Condition, OneOf, SizeIs, all_hold, either, equals
 from hourhand.domain.errors import IllegalTransition
 from hourhand.domain.jobs.history import compact, history_budget, is_over_budget
 from hourhand.domain.jobs.job import (
+    EventKind,
     HistoryEvent,
     Job,
     JobStatus,
 )
 from hourhand.domain.jobs.states import require_legal
+from hourhand.domain.jobs.transitions._parts import make_event
 from hourhand.domain.ticks.buckets import Entry
 
 _CONTENTS = frozenset({"run_at", "priority", "payload", "expires_at", "schedule_revision"})
@@ -105,6 +108,23 @@ class Transition:
 _PARTS = tuple(part.name for part in fields(Transition) if part.name != "job_id")
 
 
+def recorded(
+    move: Transition,
+    job: Job,
+    kind: EventKind,
+    now: datetime,
+    actor: str,
+    reason: str = "",
+    *,
+    is_of_attempt: bool = True,
+) -> Transition:
+    """Return ``move`` with what it is on record as: an event in the state that it leads to."""
+    event = make_event(job, kind, now, move.to or job.status, actor, reason)
+    if not is_of_attempt:
+        event = replace(event, attempt=0, token=0)
+    return recording(move, job, event)
+
+
 def recording(
     move: Transition, job: Job, event: HistoryEvent, *earlier: HistoryEvent
 ) -> Transition:
@@ -116,7 +136,7 @@ def recording(
     events = (*earlier, event)
     failure = move.sets.get("last_failure", job.last_failure)
     if not is_over_budget((*job.history, *events), failure):
-        return move if move.events == events else replace(move, events=events)
+        return replace(move, events=events)
     history, dropped = compact(
         (*job.history, *events), job.history_dropped, budget_bytes=history_budget(failure)
     )

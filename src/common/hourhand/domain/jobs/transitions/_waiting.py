@@ -8,8 +8,8 @@ from typing import Any
 
 from hourhand.domain.conditions import Absent, equals
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
-from hourhand.domain.jobs.transitions._parts import make_event, not_started, same_generation
-from hourhand.domain.jobs.transitions._transition import Transition, recording
+from hourhand.domain.jobs.transitions._parts import not_started, same_generation
+from hourhand.domain.jobs.transitions._transition import Transition, recorded
 from hourhand.domain.jobs.waiting import WaitsFor
 from hourhand.domain.ticks.buckets import Entry
 
@@ -48,7 +48,7 @@ def park(
         sets={"waits_for": waits_for, "enqueued_at": _marked(now, sent_at), **_noted(slot_shards)},
         entry=entry,
     )
-    return recording(move, job, make_event(job, EventKind.PARKED, now, job.status, actor, reason))
+    return recorded(move, job, EventKind.PARKED, now, actor, reason)
 
 
 def unpark(
@@ -66,11 +66,10 @@ def unpark(
     It names when the job was parked: a copy of the write that arrives late must not wake a job
     that was parked anew. ``slot_shards``: in which shards it was granted slots.
     """
-    status = JobStatus.ENQUEUED if sends_now else JobStatus.PENDING
     move = Transition(
         name="unpark",
         job_id=job.id,
-        to=status,
+        to=JobStatus.ENQUEUED if sends_now else JobStatus.PENDING,
         expect={
             "status": not_started(),
             "generation": same_generation(job),
@@ -83,7 +82,7 @@ def unpark(
         },
         entry=entry,
     )
-    return recording(move, job, make_event(job, EventKind.ENQUEUED, now, status, actor, reason))
+    return recorded(move, job, EventKind.ENQUEUED, now, actor, reason)
 
 
 def _marked(now: datetime, before: datetime | None) -> datetime:
