@@ -15,18 +15,22 @@ from pydantic.json_schema import models_json_schema
 
 from hourhand.answers.answered import Answered
 from hourhand.answers.batches import Problem
-from hourhand.api.answer_schemas import REFERENCE, schemas_of
+from hourhand.answers.jobs import Job
+from hourhand.answers.schedules import Calendar, Schedule
+from hourhand.api.answer_schemas import REFERENCE, schemas_of, texts_of
 from hourhand.api.openapi_texts import (
-    FIELD_TEXTS,
     INFO_TEXT,
     MEMBER_TEXT,
     NODE_PROPERTIES,
     NODE_TEXT,
     SHAPE_TEXTS,
 )
+from hourhand.api.requests._models import StrictModel
 from hourhand.api.requests.batches import BatchInput, MembersInput
 from hourhand.api.requests.graphs import REFUSED_OF_MEMBERS, GraphInput
 from hourhand.api.requests.jobs import NEVER_NULL, BatchRequest, JobPatch, JobSubmission
+from hourhand.api.requests.schedule_operations import CalendarInput, PreviewedSchedule
+from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.api.routes import DOCUMENTED
 from hourhand.api.routing import Route, Taken
 from hourhand.domain.durable.built_in import CALLBACKS
@@ -57,6 +61,16 @@ _TAGS = {"dead-letters": "jobs", "callbacks": "runs"} | dict.fromkeys(
     ("handlers", "health", "limits", "quotas", "resweep", "stats"), "system"
 )
 """The groups that have another name than the nouns of their paths."""
+
+_TEXTS_OF: Mapping[type[BaseModel], tuple[type[Answered], ...]] = {
+    JobSubmission: (Job,),
+    GraphInput: (Job,),
+    BatchInput: (Job,),
+    ScheduleInput: (Job, Schedule),
+    PreviewedSchedule: (Job, Schedule),
+    CalendarInput: (Calendar,),
+}
+"""The answers whose fields explain those of a request that have no text of their own."""
 
 _SECURITY_SCHEMES = {
     "iam": {
@@ -238,6 +252,8 @@ def _add_members(schemas: dict[str, Any]) -> None:
 
 def _described(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     """Add the texts of a shape and its fields, and remove titles that only repeat names."""
+    model = _requests().get(name)
+    texts = {} if model is None else field_texts(model)
     described = deepcopy(dict(schema))
     described.pop("title", None)
     if "description" in described:
@@ -249,10 +265,29 @@ def _described(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         if value.get("default", ...) is None:
             # A generator of TypeScript demands a field that has a default.
             del value["default"]
-        text = FIELD_TEXTS.get(name, {}).get(field)
-        if text is not None:
-            value["description"] = text
+        if field in texts:
+            value["description"] = texts[field]
     return described
+
+
+def field_texts(model: type[BaseModel]) -> dict[str, str]:
+    """Return the texts of the fields of a request, by their names in JSON."""
+    answered = {k: v for kind in _TEXTS_OF.get(model, ()) for k, v in texts_of(kind).items()}
+    texts: dict[str, str] = {}
+    for name, field in model.model_fields.items():
+        own = [one for one in field.metadata if isinstance(one, str)]
+        text = own[0] if own else answered.get(field.alias or name)
+        if text is not None:
+            texts[field.alias or name] = text
+    return texts
+
+
+def _requests(base: type[BaseModel] = StrictModel) -> dict[str, type[BaseModel]]:
+    """Return the models of all requests, and of what they consist of, by name."""
+    found = {base.__name__: base}
+    for model in base.__subclasses__():
+        found |= _requests(model)
+    return found
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:

@@ -1,11 +1,9 @@
 """Exclusions as callers write them: dates, ranges, expressions, and names of calendars."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from datetime import date, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
@@ -94,11 +92,15 @@ End = Annotated[
 class ExcludedRange(StrictModel):
     """From one date to another, both included; or from one time up to, and without, another."""
 
-    start: End = Field(alias="from")
-    end: End = Field(alias="to")
+    start: Annotated[End, "The first date, or the first instant, that is excluded."] = Field(
+        alias="from"
+    )
+    end: Annotated[End, "The last date that is excluded, or the first instant that is not."] = (
+        Field(alias="to")
+    )
 
     @model_validator(mode="after")
-    def _require_order(self) -> ExcludedRange:
+    def _require_order(self) -> Self:
         if isinstance(self.start, datetime) is not isinstance(self.end, datetime):
             raise refusal("must have two dates or two times: from and to are of different kinds")
         if isinstance(self.start, datetime):

@@ -1,7 +1,5 @@
 """The bases of all that callers send."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict

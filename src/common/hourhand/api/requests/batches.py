@@ -1,8 +1,6 @@
 """The requests that submit batches, add jobs to them and close them."""
 
-from __future__ import annotations
-
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import Field
 
@@ -20,18 +18,20 @@ Members = Annotated[list[Any], Field(max_length=MAX_BATCH_JOBS)]
 
 
 class BatchInput(StrictModel):
-    """A batch as it is submitted. The same ``id`` with the same batch returns the same batch."""
+    """A batch to submit. The same ``id`` with the same batch returns the batch that exists."""
 
-    jobs: Members
-    on_success: Any = None
-    on_complete: Any = None
-    on_failure: Any = None
-    open: bool = False
-    id: OwnId | None = None
+    jobs: Annotated[Members, "The jobs, at most 500; none is allowed."]
+    on_success: Annotated[Any, "The job to submit once all jobs have succeeded."] = None
+    on_complete: Annotated[Any, "The job to submit once all jobs have ended."] = None
+    on_failure: Annotated[Any, "The job to submit once a job has failed."] = None
+    open: Annotated[
+        bool, "Whether more jobs may be added until the batch is closed. Default false."
+    ] = False
+    id: Annotated[OwnId | None, "The id of the batch and of its job. Default: a random id."] = None
     tenant: Tenant | None = None
 
     @classmethod
-    def parse(cls, raw: object) -> BatchInput:
+    def parse(cls, raw: object) -> Self:
         """Return the batch that ``raw`` holds.
 
         Raises `InvalidInput` naming each wrong field, and `TooLarge`. Its jobs are checked when it
@@ -60,11 +60,18 @@ class BatchInput(StrictModel):
 class MembersInput(RequestModel):
     """Jobs that are added to an open batch."""
 
-    first_index: Annotated[int, Field(ge=0, le=MAX_CHILDREN)]
-    jobs: Annotated[Members, Field(min_length=1)]
+    first_index: Annotated[
+        int,
+        Field(ge=0, le=MAX_CHILDREN),
+        "The place of the first of these jobs in the batch, from 0.",
+    ]
+    jobs: Annotated[Members, Field(min_length=1), "The jobs, 1 to 500."]
 
 
 class CloseInput(RequestModel):
     """How many jobs a batch must have when it is closed."""
 
-    total: Annotated[int, Field(ge=0, le=MAX_CHILDREN)] | None = None
+    total: Annotated[
+        Annotated[int, Field(ge=0, le=MAX_CHILDREN)] | None,
+        "How many jobs the batch must have. Default: those that it has.",
+    ] = None

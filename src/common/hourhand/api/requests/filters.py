@@ -1,9 +1,7 @@
 """The requests of listings and bulk operations: filters, page size, cursor."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -12,7 +10,7 @@ from hourhand.api.requests._errors import invalid, refusal, validate
 from hourhand.api.requests._models import QueryModel, StrictModel
 from hourhand.api.requests._times import Instant
 from hourhand.api.requests.jobs import HandlerName, IdempotencyKey, Tenant
-from hourhand.api.requests.schedules import Note
+from hourhand.api.requests.schedules import GivenNote
 from hourhand.domain.callers import MAX_IDENTITY_CHARACTERS
 from hourhand.domain.errors import FieldError
 from hourhand.domain.jobs.dead_letter_groups import GROUP_ID
@@ -92,20 +90,31 @@ Dead = Annotated[
     WithJsonSchema({"type": "string", "enum": [JobStatus.DEAD.value]}),
 ]
 
+CursorOfFilters = Annotated[
+    Cursor | None, "The `next_cursor` of the page before, with the same filters."
+]
+CursorOfOrder = Annotated[Cursor | None, "The `next_cursor` of the page before, in the same order."]
+_DISCARDED = "True: only DEAD jobs that were discarded. False: only other jobs."
+DiscardedQuery = Annotated[Annotated[bool, BeforeValidator(_true_or_false)] | None, _DISCARDED]
+
 
 class JobFilters(StrictModel):
     """Which jobs are meant; all that is given must hold."""
 
-    status: StatusName | None = None
-    handler: HandlerName | None = None
-    schedule_id: ScheduleId | None = None
-    tenant: Tenant | None = None
-    tag: Tag | None = None
-    error_type: ErrorType | None = None
-    error_group: ErrorGroup | None = None
-    created_after: Instant | None = None
-    created_before: Instant | None = None
-    discarded: bool | None = None
+    status: Annotated[StatusName | None, "Only jobs in this state."] = None
+    handler: Annotated[HandlerName | None, "Only jobs of this handler."] = None
+    schedule_id: Annotated[ScheduleId | None, "Only jobs that this schedule created."] = None
+    tenant: Annotated[Tenant | None, "Only jobs of this tenant."] = None
+    tag: Annotated[Tag | None, "Only jobs with this tag, as `key:value`."] = None
+    error_type: Annotated[
+        ErrorType | None, "Only jobs whose last failed attempt had this type of error."
+    ] = None
+    error_group: Annotated[ErrorGroup | None, "Only DEAD jobs of this group of dead letters."] = (
+        None
+    )
+    created_after: Annotated[Instant | None, "Only jobs created after this time."] = None
+    created_before: Annotated[Instant | None, "Only jobs created before this time."] = None
+    discarded: Annotated[bool | None, _DISCARDED] = None
 
     @property
     def filters(self) -> JobFilter:
@@ -116,13 +125,17 @@ class JobFilters(StrictModel):
 class ListRequest(JobFilters):
     """The query of ``GET /jobs``: filters, or the key of one job."""
 
-    discarded: Annotated[bool, BeforeValidator(_true_or_false)] | None = None
-    idempotency_key: IdempotencyKey | None = None
-    limit: PageSize = limits.DEFAULT_PAGE_JOBS
-    cursor: Cursor | None = None
+    discarded: DiscardedQuery = None
+    idempotency_key: Annotated[
+        IdempotencyKey | None,
+        "The job that was submitted under this key, of this `tenant` or of none. Takes no other"
+        " filter.",
+    ] = None
+    limit: Annotated[PageSize, "The maximum number of jobs in a page."] = limits.DEFAULT_PAGE_JOBS
+    cursor: CursorOfFilters = None
 
     @classmethod
-    def parse(cls, query: Mapping[str, str]) -> ListRequest:
+    def parse(cls, query: Mapping[str, str]) -> Self:
         """Return what a query string asks for; raises `InvalidInput` naming each wrong field."""
         request = validate(cls, query, what="query")
         if request.idempotency_key is not None:
@@ -133,32 +146,48 @@ class ListRequest(JobFilters):
 class GroupsRequest(JobFilters, QueryModel):
     """The query of ``GET /dead-letters/groups``."""
 
-    status: Dead = JobStatus.DEAD
-    discarded: Annotated[bool, BeforeValidator(_true_or_false)] | None = False
-    limit: LettersRead = limits.MAX_DEAD_LETTERS_READ
-    cursor: Cursor | None = None
+    status: Annotated[Dead, "Only DEAD: what a dead letter is."] = JobStatus.DEAD
+    discarded: DiscardedQuery = False
+    limit: Annotated[LettersRead, "The maximum number of dead letters to read for this page."] = (
+        limits.MAX_DEAD_LETTERS_READ
+    )
+    cursor: CursorOfFilters = None
 
 
 class LogRequest(QueryModel):
     """The query of ``GET /jobs/{id}/logs``."""
 
-    order: OrderName = ListOrder.OLDEST
-    limit: LogLines = limits.DEFAULT_LOG_LINES
-    cursor: Cursor | None = None
+    order: Annotated[
+        OrderName, "Which lines come first: the `oldest` (the default) or the `newest`."
+    ] = ListOrder.OLDEST
+    limit: Annotated[LogLines, "The maximum number of lines in a page."] = limits.DEFAULT_LOG_LINES
+    cursor: CursorOfOrder = None
 
 
 class AuditRequest(StrictModel):
     """The query of ``GET /audit``: whose events, and of which time."""
 
-    job: AuditedId | None = None
-    schedule: AuditedId | None = None
-    handler: HandlerName | None = None
-    caller: CallerIdentity | None = None
-    start: Instant | None = Field(default=None, alias="from")
-    end: Instant | None = Field(default=None, alias="to")
-    tenant: Tenant | None = None
-    limit: PageSize = limits.DEFAULT_PAGE_JOBS
-    cursor: Cursor | None = None
+    job: Annotated[AuditedId | None, "Only what was done with this job."] = None
+    schedule: Annotated[AuditedId | None, "Only what was done with this schedule."] = None
+    handler: Annotated[HandlerName | None, "Only when this handler was paused and resumed."] = None
+    caller: Annotated[
+        CallerIdentity | None,
+        "Only what this caller did: the whole ARN or subject, or `local`. With `*` at its end:"
+        " what all did whose identity begins so.",
+    ] = None
+    start: Annotated[Instant | None, "Only what was done at this time or later."] = Field(
+        default=None, alias="from"
+    )
+    end: Annotated[Instant | None, "Only what was done before this time."] = Field(
+        default=None, alias="to"
+    )
+    tenant: Annotated[
+        Tenant | None, "Only what was done with jobs and schedules of this tenant."
+    ] = None
+    limit: Annotated[
+        PageSize, "The maximum number of events in a page; those of one job stay together."
+    ] = limits.DEFAULT_PAGE_JOBS
+    cursor: CursorOfFilters = None
 
     @classmethod
     def parse(cls, query: Mapping[str, str]) -> AuditSearch:
@@ -179,10 +208,18 @@ class AuditRequest(StrictModel):
 class BulkRequest(JobFilters):
     """The body of a bulk operation: filters, or ``all``; never neither."""
 
-    everything: bool = Field(default=False, alias="all")
-    dry_run: bool = False
-    expected_count: ExpectedCount | None = None
-    cursor: Cursor | None = None
+    everything: Annotated[bool, "Must be true if no filter is given."] = Field(
+        default=False, alias="all"
+    )
+    dry_run: Annotated[bool, "Only count the jobs; change nothing."] = False
+    expected_count: Annotated[
+        ExpectedCount | None,
+        "The count that the caller saw. If more than 1.1 times as many jobs match, nothing is"
+        " changed. Read only if there is no cursor.",
+    ] = None
+    cursor: Annotated[
+        Cursor | None, "The `next_cursor` of the call before, with the same filters."
+    ] = None
 
     @classmethod
     def parse(cls, raw: object) -> BulkChange:
@@ -203,7 +240,7 @@ class BulkRequest(JobFilters):
 class BulkDiscard(BulkRequest):
     """The body of a bulk discard, which may have a note."""
 
-    note: Note | None = None
+    note: GivenNote = None
 
 
 def _refuse_beside_key(query: Mapping[str, str]) -> None:

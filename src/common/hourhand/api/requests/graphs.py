@@ -1,10 +1,8 @@
 """The requests that submit and rerun graphs, and the jobs that graphs and batches consist of."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import Field, PrivateAttr
 
@@ -62,17 +60,19 @@ def _refused_fields(raw: Mapping[Any, Any], around: Collection[str]) -> list[Fie
 
 
 class GraphInput(StrictModel):
-    """A graph as it is submitted. The same ``id`` with the same graph returns the same graph."""
+    """A graph to submit. The same ``id`` with the same graph returns the graph that exists."""
 
-    nodes: dict[str, Any]
-    id: OwnId | None = None
+    nodes: Annotated[dict[str, Any], "The nodes by their names, 1 to 1,000; 256 KB of JSON in all."]
+    id: Annotated[OwnId | None, "The id of the graph and of its job. Default: a random id."] = None
     tenant: Tenant | None = None
-    priority: PriorityName | None = None
+    priority: Annotated[
+        PriorityName | None, "The queue of the graph's own job. Default medium."
+    ] = None
 
     _definition: GraphDefinition = PrivateAttr()
 
     @classmethod
-    def parse(cls, raw: object) -> GraphInput:
+    def parse(cls, raw: object) -> Self:
         """Return the graph that ``raw`` holds.
 
         Raises `InvalidInput` naming each wrong field, and `TooLarge`. The jobs of the nodes are
@@ -103,5 +103,7 @@ def run_submission(handler: str, payload: object, given: Mapping[str, Any]) -> N
 class RerunInput(RequestModel):
     """From which nodes on a graph runs again."""
 
-    names: NodeNames = Field(alias="from")
-    dry_run: bool = False
+    names: Annotated[
+        NodeNames, "The names of the nodes to run again, with all nodes after them."
+    ] = Field(alias="from")
+    dry_run: Annotated[bool, "Only answer which nodes would run again; change nothing."] = False

@@ -4,8 +4,6 @@ Types are strict: "5" is no number and true is no 1. What depends on the time of
 the past ``run_at`` lies) is judged by the services.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -107,11 +105,20 @@ RetentionSeconds = Annotated[int, Field(ge=0, le=limits.MAX_RETENTION_SECONDS)]
 class RetryInput(StrictModel):
     """How often and how late a failed attempt is followed by another; what is absent is default."""
 
-    max_attempts: Annotated[int, Field(ge=1, le=limits.MAX_ATTEMPTS)] | None = None
-    backoff: BackoffName | None = None
-    base_seconds: RetrySeconds | None = None
-    max_delay_seconds: RetrySeconds | None = None
-    jitter: JitterName | None = None
+    max_attempts: Annotated[
+        Annotated[int, Field(ge=1, le=limits.MAX_ATTEMPTS)] | None,
+        "The first attempt and all retries. Default 6.",
+    ] = None
+    backoff: Annotated[
+        BackoffName | None, "How the delay grows with each failure. Default exponential."
+    ] = None
+    base_seconds: Annotated[
+        RetrySeconds | None, "The delay from which the backoff grows. Default 1."
+    ] = None
+    max_delay_seconds: Annotated[RetrySeconds | None, "The maximum delay. Default 3600."] = None
+    jitter: Annotated[
+        JitterName | None, "The random part of each delay. Default additive: 0 to 500 ms more."
+    ] = None
 
 
 def retry_changes(given: RetryInput | None) -> RetryChanges | None:
@@ -123,9 +130,21 @@ def retry_changes(given: RetryInput | None) -> RetryChanges | None:
 class UniqueInput(StrictModel):
     """How a job is unique; what is absent is the default."""
 
-    key: KeyPath
-    until: UntilWhen = Until.END
-    on_conflict: OnConflictName = OnConflict.RETURN
+    key: Annotated[
+        KeyPath,
+        "Where the unique key is found: `payload.day`, `payload`, `tags.x`, `tenant`, `handler`,"
+        " or a word that is the key.",
+    ]
+    until: Annotated[
+        UntilWhen,
+        "When the key is free again: `start`, `end` or `success` of the job, or a number of"
+        " seconds after its submission. Default end.",
+    ] = Until.END
+    on_conflict: Annotated[
+        OnConflictName,
+        "What becomes of a submission whose key another job has: `return` that job, `reject` with"
+        " 409, or `replace` its payload and time, which needs `until` `start`. Default return.",
+    ] = OnConflict.RETURN
 
     @property
     def unique(self) -> Unique:
@@ -136,10 +155,18 @@ class UniqueInput(StrictModel):
 class DebounceInput(StrictModel):
     """How submissions that come shortly after one another become one job."""
 
-    key: KeyPath
-    wait_seconds: DebounceSeconds
-    max_wait_seconds: DebounceSeconds | None = None
-    mode: ModeName = Mode.LAST
+    key: Annotated[KeyPath, "Where the key is found, as that of `unique`."]
+    wait_seconds: Annotated[
+        DebounceSeconds, "The job runs once no submission of its key came for so long."
+    ]
+    max_wait_seconds: Annotated[
+        DebounceSeconds | None,
+        "The job runs at the latest so long after the first submission. Default: submissions may"
+        " put it off without end.",
+    ] = None
+    mode: Annotated[
+        ModeName, "Whether the job runs with the `last` payload, the default, or the `first`."
+    ] = Mode.LAST
 
     @field_validator("max_wait_seconds")
     @classmethod
@@ -160,8 +187,12 @@ class DebounceInput(StrictModel):
 class LimitChoice(StrictModel):
     """A shared limit that the job keeps to."""
 
-    name: LimitName
-    key: KeyPath | None = None
+    name: Annotated[LimitName, "The name of a limit that handlers share."]
+    key: Annotated[
+        KeyPath | None,
+        "Where the key of the job is found: `payload.account`, `payload`, `tags.x`, `tenant`,"
+        " `handler`, or a word that is the key. Default: as the limit says.",
+    ] = None
 
     @property
     def chosen(self) -> ChosenLimit:
@@ -175,7 +206,7 @@ class JobSubmission(StrictModel):
     handler: HandlerName
     payload: Any = None
     run_at: Instant | None = None
-    delay_seconds: DelaySeconds | None = None
+    delay_seconds: Annotated[DelaySeconds | None, "When to run, in seconds from now."] = None
     priority: PriorityName | None = None
     idempotency_key: IdempotencyKey | None = None
     id: OwnId | None = None
@@ -187,10 +218,21 @@ class JobSubmission(StrictModel):
     tags: Tags = Field(default_factory=dict)
     retry: RetryInput | None = None
     pool: Literal["default"] | None = None
-    concurrency_key: ConcurrencyKey | None = None
+    concurrency_key: Annotated[
+        ConcurrencyKey | None,
+        "The key of the job under the first concurrency limit of its handler that has a key of"
+        " its own, in place of that key.",
+    ] = None
     limits: Annotated[list[LimitChoice], Field(min_length=1, max_length=MAX_LIMITS)] | None = None
-    unique: UniqueInput | None = None
-    debounce: DebounceInput | None = None
+    unique: Annotated[
+        UniqueInput | None,
+        "At most one job of a key exists at a time. Default: as its handler states.",
+    ] = None
+    debounce: Annotated[
+        DebounceInput | None,
+        "Submissions of a key that come shortly after one another are one job. Default: as its"
+        " handler states.",
+    ] = None
 
     @classmethod
     def parse(cls, raw: object) -> NewJob:
@@ -226,7 +268,9 @@ _AS_GIVEN = NewJob.__dataclass_fields__.keys() & JobSubmission.model_fields.keys
 class BatchRequest(StrictModel):
     """Jobs that are submitted together; each is checked on its own."""
 
-    jobs: Annotated[list[Any], Field(max_length=limits.MAX_BATCH_JOBS)]
+    jobs: Annotated[
+        list[Any], Field(max_length=limits.MAX_BATCH_JOBS), "The jobs, each as for `POST /v1/jobs`."
+    ]
 
     @classmethod
     def parse(cls, raw: object) -> list[NewJob | HourhandError]:
@@ -248,11 +292,18 @@ class JobPatch(StrictModel):
     becomes null.
     """
 
-    run_at: Instant | None = None
-    delay_seconds: DelaySeconds | None = None
-    priority: PriorityName | None = None
-    payload: Any = None
-    expires_at: Instant | None = None
+    run_at: Annotated[
+        Instant | None,
+        "When to run: RFC 3339 with an offset, at most a day in the past, before 2201. Not"
+        " together with `delay_seconds`.",
+    ] = None
+    delay_seconds: Annotated[DelaySeconds | None, "When to run, in seconds from now."] = None
+    priority: Annotated[PriorityName | None, "The queue of the job."] = None
+    payload: Annotated[Any, "Any JSON, up to 2.5 MB, in place of the old payload."] = None
+    expires_at: Annotated[
+        Instant | None,
+        "If the job has not started by then, it ends EXPIRED. Null removes the expiry.",
+    ] = None
 
     @classmethod
     def parse(cls, raw: object) -> JobChange:

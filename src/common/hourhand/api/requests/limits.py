@@ -1,8 +1,6 @@
 """The requests that read limits and change their numbers."""
 
-from __future__ import annotations
-
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import Field
 
@@ -24,17 +22,26 @@ QuotaNumber = Annotated[int, Field(ge=0, le=MAX_QUOTA)]
 class LimitQuery(QueryModel):
     """The query of one limit."""
 
-    key: Key | None = None
+    key: Annotated[
+        Key | None, "One key of a limit that has keys, such as the name of a tenant."
+    ] = None
 
 
 class LimitInput(StrictModel):
     """New numbers of a limit. What is not given stays; null restores the number in the code."""
 
-    max: Number | None = None
-    overrides: Annotated[dict[Key, Number | None], Field(max_length=MAX_KEYS)] | None = None
+    max: Annotated[
+        Number | None,
+        "The number of each key that has none of its own. 0 lets no job start; null restores the"
+        " number in the code. Default: it stays.",
+    ] = None
+    overrides: Annotated[
+        Annotated[dict[Key, Number | None], Field(max_length=MAX_KEYS)] | None,
+        "Numbers of keys, at most 200. Null removes one. Keys that are not named stay.",
+    ] = None
 
     @classmethod
-    def parse(cls, raw: object) -> LimitInput:
+    def parse(cls, raw: object) -> Self:
         """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
         request = validate(cls, raw, what="limit")
         if not request.model_fields_set:
@@ -51,14 +58,21 @@ class LimitInput(StrictModel):
 class RetimeInput(RequestModel):
     """Which key of a rate limit is retimed, and where a call before this one ended."""
 
-    key: Key | None = None
-    cursor: Annotated[str, Field(min_length=1)] | None = None
+    key: Annotated[
+        Key | None, "The key whose jobs are meant: required for a rate with keys, such as `tenant`."
+    ] = None
+    cursor: Annotated[
+        Annotated[str, Field(min_length=1)] | None,
+        "The `next_cursor` of the call before, to go on. Default: begin.",
+    ] = None
 
 
 class FreeInput(RequestModel):
     """Which job's slot is freed."""
 
-    job_id: Annotated[str, Field(pattern=f"^({JOB_ID.pattern})$")]
+    job_id: Annotated[
+        str, Field(pattern=f"^({JOB_ID.pattern})$"), "The DEAD job whose slot is freed."
+    ]
 
 
 class QuotaInput(StrictModel):
@@ -68,7 +82,7 @@ class QuotaInput(StrictModel):
     live: QuotaNumber | None = None
 
     @classmethod
-    def parse(cls, raw: object, name: str) -> QuotaInput:
+    def parse(cls, raw: object, name: str) -> Self:
         """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
         request = validate(cls, raw, what="quota")
         if request.accepted_per_minute is None and request.live is None:

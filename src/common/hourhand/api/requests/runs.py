@@ -1,14 +1,13 @@
 """What callers send to durable runs: signals, completions of callbacks, redrives of parts."""
 
-from __future__ import annotations
-
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import Field
 
 from hourhand.api.requests._errors import invalid, validate
+from hourhand.api.requests._limits import DEFAULT_PAGE_JOBS
 from hourhand.api.requests._models import RequestModel, StrictModel
-from hourhand.api.requests.filters import OrderName, StatusName
+from hourhand.api.requests.filters import Cursor, CursorOfOrder, OrderName, PageSize, StatusName
 from hourhand.api.requests.jobs import payload_text
 from hourhand.api.requests.schedule_operations import PageRequest
 from hourhand.domain.durable.names import MAX_PATH, PATH, SIGNAL_ID
@@ -29,8 +28,10 @@ class SignalInput(RequestModel):
 
     what = "signal"
 
-    payload: Any = None
-    id: SignalId | None = None
+    payload: Annotated[Any, "What the wait returns."] = None
+    id: Annotated[
+        SignalId | None, "The same id again changes nothing. Default: each call is a new signal."
+    ] = None
 
     @property
     def payload_text(self) -> str:
@@ -43,7 +44,7 @@ class CallbackResult(RequestModel):
 
     what = "completion"
 
-    result: Any = None
+    result: Annotated[Any, "What the wait returns."] = None
 
     @property
     def result_text(self) -> str:
@@ -54,8 +55,10 @@ class CallbackResult(RequestModel):
 class CallbackErrorInput(StrictModel):
     """Why a callback failed."""
 
-    type: Annotated[str, Field(min_length=1, max_length=MAX_ERROR_TYPE)] = "Error"
-    message: Annotated[str, Field(max_length=MAX_ERROR_MESSAGE)] = ""
+    type: Annotated[
+        str, Field(min_length=1, max_length=MAX_ERROR_TYPE), "The name of the error."
+    ] = "Error"
+    message: Annotated[str, Field(max_length=MAX_ERROR_MESSAGE), "What happened."] = ""
 
 
 class CallbackFailure(RequestModel):
@@ -63,19 +66,23 @@ class CallbackFailure(RequestModel):
 
     what = "failure"
 
-    error: CallbackErrorInput
+    error: Annotated[CallbackErrorInput, "Why the work failed; the wait raises it."]
 
 
 class RedriveInput(StrictModel):
     """How a durable run is redriven; any other job takes no fields."""
 
-    paths: RunPaths | None = Field(default=None, alias="from")
-    dry_run: bool = False
-    fresh: bool = False
+    paths: Annotated[
+        RunPaths | None,
+        "Of a durable run: paths of calls that run again, with all below a branch or a map of"
+        " that name. Default: the calls that failed.",
+    ] = Field(default=None, alias="from")
+    dry_run: Annotated[bool, "Only answer which calls would run again. Needs `from`."] = False
+    fresh: Annotated[bool, "Of a durable run: run all of it again, with an empty journal."] = False
     new_keys: bool = False
 
     @classmethod
-    def parse(cls, raw: object) -> RedriveInput:
+    def parse(cls, raw: object) -> Self:
         """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
         asked = validate(cls, raw, what="request")
         if asked.fresh and asked.paths is not None:
@@ -89,7 +96,11 @@ class RedriveInput(StrictModel):
 class StepsRequest(PageRequest):
     """The query of ``GET /jobs/{id}/steps``."""
 
-    order: OrderName = ListOrder.OLDEST
+    limit: Annotated[PageSize, "The maximum number of calls in a page."] = DEFAULT_PAGE_JOBS
+    cursor: CursorOfOrder = None
+    order: Annotated[
+        OrderName, "Which calls come first: the `oldest` (the default) or the `newest`."
+    ] = ListOrder.OLDEST
 
 
 class ChildrenRequest(PageRequest):
@@ -98,5 +109,9 @@ class ChildrenRequest(PageRequest):
     ``status``: only those in this state. ``path``: only those of this call.
     """
 
-    status: StatusName | None = None
-    path: RunPath | None = None
+    limit: Annotated[PageSize, "The maximum number of children in a page."] = DEFAULT_PAGE_JOBS
+    cursor: Annotated[
+        Cursor | None, "The `next_cursor` of the page before, with the same filter."
+    ] = None
+    status: Annotated[StatusName | None, "Only children in this state."] = None
+    path: Annotated[RunPath | None, "Only children of this call, also in the counts."] = None

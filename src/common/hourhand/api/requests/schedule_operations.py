@@ -1,11 +1,9 @@
 """The requests that operate schedules, and those of calendars."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr
 
@@ -24,6 +22,7 @@ from hourhand.api.requests.jobs import (
 )
 from hourhand.api.requests.schedules import (
     FireTime,
+    GivenNote,
     Note,
     OverlapPolicyName,
     ScheduleFields,
@@ -67,15 +66,19 @@ Month = Annotated[date, BeforeValidator(_month, json_schema_input_type=str)]
 class NoteInput(RequestModel):
     """What may be said with a pause, a resumption, a trigger or a discard."""
 
-    note: Note | None = None
+    note: GivenNote = None
 
 
 class TriggerInput(NoteInput):
     """What a triggered job has otherwise than its schedule says, and the key of a repeat."""
 
-    payload: Any = None
-    priority: PriorityName | None = None
-    idempotency_key: IdempotencyKey | None = None
+    payload: Annotated[Any, "The payload of this job. Default: the schedule's."] = None
+    priority: Annotated[
+        PriorityName | None, "The priority of this job. Default: the schedule's."
+    ] = None
+    idempotency_key: Annotated[
+        IdempotencyKey | None, "A repeat with the same key returns the same job."
+    ] = None
 
     @property
     def changes(self) -> dict[str, Any]:
@@ -90,21 +93,34 @@ class TriggerInput(NoteInput):
 class HandlerPauseInput(RequestModel):
     """Why a handler is paused, and when the pause ends by itself."""
 
-    note: Note | None = None
-    until: Instant | None = None
+    note: GivenNote = None
+    until: Annotated[
+        Instant | None, "The pause ends by itself at this time. Default: it lasts until a resume."
+    ] = None
 
 
 class BackfillInput(StrictModel):
-    """Which past nominal times to run, ``start`` and ``end`` included, and how."""
+    """The scheduled times to run, from ``from`` to ``to`` inclusive, and how."""
 
-    start: FireTime = Field(alias="from")
-    end: FireTime = Field(alias="to")
-    overlap: OverlapPolicyName = OverlapPolicy.BUFFER_ALL
-    order: OrderName = BackfillOrder.OLDEST
-    max_active: Annotated[int, Field(ge=1, le=limits.MAX_BACKFILL_ACTIVE)] = 1
-    reprocess: ReprocessName = Reprocess.NONE
-    dry_run: bool = False
-    note: Note | None = None
+    start: Annotated[FireTime, "The earliest scheduled time to run."] = Field(alias="from")
+    end: Annotated[FireTime, "The latest scheduled time to run, not in the future."] = Field(
+        alias="to"
+    )
+    overlap: Annotated[
+        OverlapPolicyName,
+        "What to do when a job of the backfill is due while `max_active` of them run.",
+    ] = OverlapPolicy.BUFFER_ALL
+    order: Annotated[OrderName, "Which scheduled times run first."] = BackfillOrder.OLDEST
+    max_active: Annotated[
+        int,
+        Field(ge=1, le=limits.MAX_BACKFILL_ACTIVE),
+        "How many jobs of the backfill may run at once.",
+    ] = 1
+    reprocess: Annotated[
+        ReprocessName, "Which times that have a job run again: none, failed ones, or all."
+    ] = Reprocess.NONE
+    dry_run: Annotated[bool, "Only count the scheduled times; create nothing."] = False
+    note: GivenNote = None
 
     @classmethod
     def parse(cls, raw: object) -> NewBackfill:
@@ -116,7 +132,7 @@ class BackfillInput(StrictModel):
 class PreviewedSchedule(ScheduleFields):
     """A schedule to be looked at: its handler may be left out."""
 
-    handler: HandlerName | None = None
+    handler: Annotated[HandlerName | None, "May be left out."] = None
 
 
 class PreviewInput(StrictModel):
@@ -125,13 +141,15 @@ class PreviewInput(StrictModel):
     ``month``: count them for each of its days, too.
     """
 
-    schedule: PreviewedSchedule
-    count: Annotated[int, Field(ge=1, le=limits.MAX_PREVIEW_FIRES)] = limits.DEFAULT_PREVIEW_FIRES
-    after: FireTime | None = None
-    month: Month | None = None
+    schedule: Annotated[PreviewedSchedule, "A schedule as for `PUT /v1/schedules/{id}`."]
+    count: Annotated[
+        int, Field(ge=1, le=limits.MAX_PREVIEW_FIRES), "The number of scheduled times to return."
+    ] = limits.DEFAULT_PREVIEW_FIRES
+    after: Annotated[FireTime | None, "Only times later than this. Default now."] = None
+    month: Annotated[Month | None, "A month such as `2026-12`, whose days are counted, too."] = None
 
     @classmethod
-    def parse(cls, raw: object) -> PreviewInput:
+    def parse(cls, raw: object) -> Self:
         """Return the request that ``raw`` holds.
 
         Raises `InvalidInput` naming each wrong field, `NotSupportedYet` and `TooLarge`.
@@ -149,7 +167,7 @@ class PreviewInput(StrictModel):
 
 
 class CalendarInput(StrictModel):
-    """A calendar as it is put: ``exclusions`` is what it excludes."""
+    """A calendar: the exclusions of the schedules that name it."""
 
     exclude: Exclusions
     note: Note | None = None
@@ -157,7 +175,7 @@ class CalendarInput(StrictModel):
     _exclusions: tuple[Exclusion, ...] = PrivateAttr(default=())
 
     @classmethod
-    def parse(cls, raw: object) -> CalendarInput:
+    def parse(cls, raw: object) -> Self:
         """Return the calendar that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
         request = validate(cls, raw, what="calendar")
         exclusions = exclusions_of(request.exclude)
@@ -185,21 +203,32 @@ class CalendarInput(StrictModel):
 class PutQuery(QueryModel):
     """The query of a put. ``dry_run``: only answer what the schedule would be."""
 
-    dry_run: Literal["true", "false"] = "false"
+    dry_run: Annotated[
+        Literal["true", "false"],
+        "Only check the schedule, and answer it as it would be; change nothing.",
+    ] = "false"
 
 
 class PageRequest(QueryModel):
     """The query of a listing without filters."""
 
-    limit: PageSize = limits.DEFAULT_PAGE_JOBS
-    cursor: Cursor | None = None
+    limit: Annotated[PageSize, "The maximum number of entries in a page."] = (
+        limits.DEFAULT_PAGE_JOBS
+    )
+    cursor: Annotated[Cursor | None, "The `next_cursor` of the page before."] = None
 
 
 class SchedulePageRequest(PageRequest):
     """The query of the listing of schedules; ``recent``: how many of its newest runs each shows."""
 
+    limit: Annotated[
+        PageSize, "The maximum number of schedules in a page; with `recent`, at most 50."
+    ] = limits.DEFAULT_PAGE_JOBS
     recent: Annotated[
-        int, whole_number(0, limits.MAX_RECENT_RUNS), Field(ge=0, le=limits.MAX_RECENT_RUNS)
+        int,
+        whole_number(0, limits.MAX_RECENT_RUNS),
+        Field(ge=0, le=limits.MAX_RECENT_RUNS),
+        "How many of its newest runs each schedule has, at most 20. Default 0.",
     ] = 0
 
 
@@ -207,7 +236,10 @@ class GridRequest(QueryModel):
     """The query of the grid of a schedule; ``runs``: how many of its newest runs it shows."""
 
     runs: Annotated[
-        int, whole_number(1, limits.MAX_GRID_RUNS), Field(ge=1, le=limits.MAX_GRID_RUNS)
+        int,
+        whole_number(1, limits.MAX_GRID_RUNS),
+        Field(ge=1, le=limits.MAX_GRID_RUNS),
+        "The maximum number of runs. Default 25.",
     ] = limits.DEFAULT_GRID_RUNS
 
 

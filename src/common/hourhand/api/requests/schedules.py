@@ -3,13 +3,11 @@
 What depends on the time of day (whether a schedule can ever fire) is judged by the services.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -101,6 +99,7 @@ Expressions = Annotated[
     ),
 ]
 Note = Annotated[str, Field(max_length=limits.MAX_NOTE_CHARACTERS)]
+GivenNote = Annotated[Note | None, "A note for people, such as the reason."]
 
 
 def _known_origin(text: str) -> str:
@@ -133,8 +132,15 @@ _AS_GIVEN = (
 class MisfireInput(StrictModel):
     """What is done about missed nominal times; what is absent is default."""
 
-    policy: MisfirePolicyName | None = None
-    window_seconds: Annotated[int, Field(ge=0, le=limits.MAX_WINDOW_SECONDS)] | None = None
+    policy: Annotated[
+        MisfirePolicyName | None,
+        "Which missed times run: the latest (the default), all of them in order, the earliest, or"
+        " none.",
+    ] = None
+    window_seconds: Annotated[
+        Annotated[int, Field(ge=0, le=limits.MAX_WINDOW_SECONDS)] | None,
+        "Times that were missed longer ago are skipped. Default 86400.",
+    ] = None
 
 
 MisfireGiven = Annotated[
@@ -150,8 +156,8 @@ MisfireGiven = Annotated[
 class KeepInput(StrictModel):
     """How many ended occurrences the history tells of; what is absent is default."""
 
-    succeeded: Kept | None = None
-    failed: Kept | None = None
+    succeeded: Annotated[Kept | None, "The number of succeeded occurrences. Default 100."] = None
+    failed: Annotated[Kept | None, "The number of all other ended occurrences. Default 100."] = None
 
 
 class ScheduleFields(StrictModel):
@@ -188,7 +194,7 @@ class ScheduleFields(StrictModel):
     tenant: Tenant | None = None
     tags: Tags = Field(default_factory=dict)
     pool: Literal["default"] | None = None
-    concurrency_key: None = None
+    concurrency_key: Annotated[None, "Not supported yet."] = None
 
     _definition: ScheduleDefinition | None = PrivateAttr(default=None)
 
@@ -233,7 +239,7 @@ class ScheduleInput(ScheduleFields):
     handler: HandlerName
 
     @classmethod
-    def parse(cls, raw: object) -> ScheduleInput:
+    def parse(cls, raw: object) -> Self:
         """Return the schedule that ``raw``, decoded JSON, holds.
 
         Raises `InvalidInput` naming each wrong field, `NotSupportedYet` and `TooLarge`.
