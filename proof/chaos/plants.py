@@ -16,7 +16,7 @@ from hourhand.domain.jobs.transitions import _attempt
 from hourhand.services.jobs.aspects import DONE
 from hourhand.services.jobs.attempt import RunningAttempt
 from hourhand.services.jobs.dead_letters import DeadLetters
-from hourhand.services.limits.limits_rule import LimitsRule
+from hourhand.services.limits.slot_admission import LimitsRule
 
 PLANT_VARIABLE = "CHAOS_PLANT"
 AHEAD = timedelta(seconds=1)

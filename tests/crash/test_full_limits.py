@@ -8,7 +8,7 @@ from hourhand.domain.jobs.job import EventKind, Job, JobStatus, Outcome
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.execution import Disposition
-from hourhand.services.limits.full_limits import LIMIT_REASON
+from hourhand.services.limits.slot_admission import LIMIT_REASON
 from hourhand.services.limits.slot_tables import SlotTables
 from tests.world.faults import Faults
 from tests.world.limits import holders, limited, waiters, while_one_runs

@@ -19,7 +19,7 @@ from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.aspects import Candidate
 from hourhand.services.limits import slot_tables
-from hourhand.services.limits.limits_rule import UNTIL_OLDER_BEGIN
+from hourhand.services.limits.slot_admission import UNTIL_OLDER_BEGIN
 from tests.world.limits import holders, limited
 from tests.world.occurrences import job_id_of, nominal, put_occurrence, put_schedule
 from tests.world.runs import succeed

@@ -15,7 +15,7 @@ from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.jobs.aspects import Candidate, Deferred
 from hourhand.services.jobs.due import outgoing_of
-from hourhand.services.limits.limits_rule import LimitsRule
+from hourhand.services.limits.slot_admission import LimitsRule
 from hourhand.services.ticks import sweep
 from tests.world.faults import Faults
 from tests.world.limits import holders, limited, waiters

@@ -263,10 +263,9 @@ class Wiring:
     @cached_property
     def limits_rule(self) -> StartRule:
         """The rule of concurrency limits."""
-        from hourhand.services.limits.full_limits import FullLimits
-        from hourhand.services.limits.limits_rule import LimitsRule
+        from hourhand.services.limits.slot_admission import LimitsRule
 
-        return self.build(LimitsRule, queues=self.wait_queues, full=self.build(FullLimits))
+        return self.build(LimitsRule, queues=self.wait_queues)
 
     @cached_property
     def limiters(self) -> RateLimiters:

@@ -18,7 +18,7 @@ from hourhand.ports.job_store import Applied
 from hourhand.ports.schedule_store import JournalPage
 from hourhand.services.jobs.due import outgoing_of
 from hourhand.services.jobs.execution import Disposition
-from hourhand.services.limits.full_limits import MAX_STOPS
+from hourhand.services.limits.slot_admission import MAX_STOPS
 from tests.world.factories import make_delivery, make_job, make_message
 from tests.world.faults import Faults, When
 from tests.world.occurrences import (

@@ -18,7 +18,7 @@ from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.aspects import Candidate
 from hourhand.services.jobs.due import outgoing_of
 from hourhand.services.jobs.execution import Disposition
-from hourhand.services.limits.full_limits import LIMIT_REASON
+from hourhand.services.limits.slot_admission import LIMIT_REASON
 from hourhand.services.limits.slot_tables import SlotTables
 from hourhand.testing import Crash
 from tests.world.faults import Faults

@@ -131,6 +131,13 @@ class JobLimit:
         """
         return self.overlap is None, not self.divides, self.digest
 
+    def place_in_queue(self, job: Job) -> tuple[int, int] | None:
+        """Return shard and rank of a job's waiter record; ``None``: it is not parked for this."""
+        waits = job.waits_for
+        if waits is None or waits.kind is not WaitKind.SLOT or waits.limit != str(self.position):
+            return None
+        return waits.shard, waits.rank
+
 
 @dataclass(frozen=True, slots=True)
 class StoredKeys:

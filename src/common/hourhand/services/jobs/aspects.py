@@ -17,6 +17,7 @@ from typing import Protocol
 
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobMessage
 from hourhand.domain.jobs.waiting import Reserved, TakenStart
+from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import JobDetails, JobStore
 from hourhand.ports.queues import Delivery
 
@@ -71,6 +72,17 @@ class Candidate:
             )
             self._read = (job if is_announced else None,)
         return self._read[0]
+
+    def to_admit(self, clock: Clock) -> Job | None:
+        """Return the job for which limits are taken. May raise `Unavailable`.
+
+        ``None``: the claim is refused, and says what becomes of the message; or it ends the job.
+        """
+        job = self.job()
+        if job is None or self.error is not None:
+            return None
+        has_expired = job.expires_at is not None and job.expires_at <= clock.now()
+        return None if has_expired else job
 
     def changed(self) -> None:
         """Let the next rule read the job again."""

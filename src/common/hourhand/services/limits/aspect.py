@@ -74,10 +74,9 @@ class LimitsAspect:
         if not self._are_of(ended):
             return
         shards = unpack_shards(ended.slot_shards)
-        for limit in self.limits.of(ended):
-            slots = self.queues.tables.slots_of(limit)
-            if slots is not None and slot_ends(ended, after, slots.holds):
-                self.queues.release_all(slots, ended, shards.get(limit.position))
+        for slots in self.queues.slots_of(ended):
+            if slot_ends(ended, after, slots.holds):
+                self.queues.release_all(slots, ended, shards.get(slots.limit.position))
 
     def release_other(self, job: Job, granted: int) -> None:
         """Release a slot of the shard ``granted`` of a job that runs with one of another shard.
@@ -87,10 +86,9 @@ class LimitsAspect:
         """
         if job.slot_shards is None:
             return
-        for limit in self.limits.of(job):
-            slots = self.queues.tables.slots_of(limit)
-            noted = unpack_shards(job.slot_shards).get(limit.position, granted)
-            if slots is not None and noted != granted:
+        shards = unpack_shards(job.slot_shards)
+        for slots in self.queues.slots_of(job):
+            if shards.get(slots.limit.position, granted) != granted:
                 self.queues.release_held(slots.at(granted), job)
 
     def hold_rates(self, job: Job, until: datetime) -> None:

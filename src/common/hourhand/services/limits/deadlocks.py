@@ -14,7 +14,6 @@ from hourhand.domain.limits.declarations import Holds
 from hourhand.services.durable.children import READ_TOGETHER, calls_of, open_children
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.slot_tables import Slots, SlotTables
-from hourhand.services.limits.wait_queues import is_parked_for
 
 DEADLOCK = "Deadlock"
 """The type of the error with which the descendant ends."""
@@ -151,7 +150,7 @@ class DeadlockSearch:
 
         No holders if one of them waits for something else than children, or if a slot is free.
         """
-        limit = next((one for one in self.limits.of(job) if is_parked_for(one, job)), None)
+        limit = self.limits.parked_for(job)
         slots = None if limit is None else self.tables.slots_of(limit)
         if slots is None:
             return "", frozenset()

@@ -92,6 +92,13 @@ class JobLimits:
         by_position = {str(position): (one.name, one.limit) for position, one in enumerate(named)}
         return by_position.get(waits_for.limit)
 
+    def parked_for(self, job: Job) -> JobLimit | None:
+        """Return the limit for which a job is parked; ``None`` as of `waited_for`.
+
+        Raises `Unavailable`.
+        """
+        return next((one for one in self.of(job) if one.place_in_queue(job) is not None), None)
+
     def shown_key(self, job: Job, limit: JobLimit) -> str | None:
         """Return the key of a job's limit as it is shown.
 

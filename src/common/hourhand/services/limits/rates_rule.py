@@ -54,13 +54,6 @@ class RateWaits:
     telemetry: Telemetry
     worker: str
 
-    def job_of(self, candidate: Candidate) -> Job | None:
-        """Return the job to be judged; ``None``: the claim is refused, or it ends the job."""
-        job, now = candidate.job(), self.limiters.clock.now()
-        if job is None or candidate.error is not None:
-            return None
-        return None if job.expires_at is not None and job.expires_at <= now else job
-
     def of(self, job: Job) -> list[Limiter]:
         """Return the rate limiters of a job, in the order of the installation."""
         fields = self.limits.fields(job)
@@ -220,7 +213,7 @@ class LineRule:
 
     def admit(self, candidate: Candidate) -> Deferred | None:
         """Let a job reserve a start time where others did before it. Raises `Unavailable`."""
-        job = self.waits.job_of(candidate)
+        job = candidate.to_admit(self.waits.limiters.clock)
         if job is None or job.reservation is not None or job.is_parked:
             return None
         limiters = self.waits.of(job)
@@ -237,7 +230,7 @@ class GateRule:
 
     def admit(self, candidate: Candidate) -> Deferred | None:
         """Let a job pass every gate, or send it back with a start time. Raises `Unavailable`."""
-        job = self.waits.job_of(candidate)
+        job = candidate.to_admit(self.waits.limiters.clock)
         if job is None:
             return None
         limiters = self.waits.of(job)

@@ -15,7 +15,7 @@ from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.recovery import RecoveryService
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.slot_tables import Slots
-from hourhand.services.limits.wait_queues import WaitQueues, is_parked_for, own_place
+from hourhand.services.limits.wait_queues import WaitQueues
 
 if TYPE_CHECKING:
     from hourhand.services.limits.deadlocks import Deadlocks, DeadlockSearch
@@ -78,9 +78,9 @@ class SweepRechecks:
 
     def recheck(self, job: Job) -> OutOfQueue | None:
         """Recheck the queue in which ``job`` waits; ``None``: it stands there, or was left."""
-        limit = next((one for one in self.of.limits.of(job) if is_parked_for(one, job)), None)
+        limit = self.of.limits.parked_for(job)
         slots = self.of.queues.tables.slots_of(limit) if limit is not None else None
-        place = own_place(slots.limit, job) if slots is not None else None
+        place = slots.limit.place_in_queue(job) if slots is not None else None
         if limit is None or slots is None or place is None or place[0] >= slots.open_shards:
             # The definition of the limit is gone, or its shard since it was lowered.
             return OutOfQueue()

@@ -13,7 +13,6 @@ from hourhand.domain.limits.job_limits import waits_for_group
 from hourhand.domain.limits.waiters import Waiter, WaiterState, state_of
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.slot_tables import Slots, SlotTables
-from hourhand.services.limits.wait_queues import is_parked_for
 
 if TYPE_CHECKING:
     from hourhand.services.limits.deadlocks import Deadlocks
@@ -43,7 +42,7 @@ class SlotWaits:
 
         The place is given up to `MAX_POSITION`. Raises `Unavailable`.
         """
-        limit = next((one for one in self.limits.of(job) if is_parked_for(one, job)), None)
+        limit = self.limits.parked_for(job)
         slots = self.tables.slots_of(limit) if limit is not None else None
         if limit is None or slots is None:
             return self.in_list(job)

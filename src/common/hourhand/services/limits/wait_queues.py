@@ -7,7 +7,7 @@ the queue again after it freed them. So one of the two sees the other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import partial
@@ -16,7 +16,6 @@ from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.job import TICK, Job, JobStatus
 from hourhand.domain.jobs.transitions import unpark
 from hourhand.domain.jobs.waiting import WaitKind, WaitsFor
-from hourhand.domain.limits.job_limits import JobLimit
 from hourhand.domain.limits.shards import other_shard, pack_shards, unpack_shards
 from hourhand.domain.limits.slots import (
     Drop,
@@ -90,6 +89,13 @@ class WaitQueues:
     timings: Timings
     telemetry: Telemetry
 
+    def slots_of(self, job: Job) -> Iterator[Slots]:
+        """Yield the slots of a job's limits, in the order in which every job takes them."""
+        for limit in self.limits.of(job):
+            slots = self.tables.slots_of(limit)
+            if slots is not None:
+                yield slots
+
     def release(self, slots: Slots, ended: Job, *, may_stay: bool = True) -> None:
         """Hand off, or free, the slot that the ended generation of ``ended`` has of a limit.
 
@@ -119,7 +125,7 @@ class WaitQueues:
 
         A job that was parked may have been granted a slot of any shard, which no claim has noted.
         """
-        place = own_place(slots.limit, ended)
+        place = slots.limit.place_in_queue(ended)
         if place is not None:
             self.tables.delete_own_waiter(slots.at(place[0]), ended, place[1])
         is_sure = noted is not None and ended.status is JobStatus.RUNNING
@@ -451,20 +457,3 @@ def _shard_of(waiter: Waiter, records: Mapping[int, SlotsRecord]) -> int | None:
 def _granted(job: Job, shard: int) -> Mapping[int, int]:
     """Return by its limit's position the shard of a parked job's slot."""
     return {int(job.waits_for.limit): shard} if job.waits_for is not None else {}
-
-
-def is_parked_for(limit: JobLimit, job: Job) -> bool:
-    """Whether a job is parked for this limit."""
-    waits_for = job.waits_for
-    return (
-        waits_for is not None
-        and waits_for.kind is WaitKind.SLOT
-        and waits_for.limit == str(limit.position)
-    )
-
-
-def own_place(limit: JobLimit, job: Job) -> tuple[int, int] | None:
-    """Return shard and rank of a job's waiter record; ``None``: it is not parked for the limit."""
-    if job.waits_for is None or not is_parked_for(limit, job):
-        return None
-    return job.waits_for.shard, job.waits_for.rank

@@ -1,26 +1,39 @@
-"""The rule of the admission check that a job holds a slot of each of its concurrency limits."""
+"""The rule of the admission check that a job holds a slot of each of its concurrency limits.
+
+A job that finds a limit full waits, takes a seat, or is cancelled, as ``on_full`` and
+``max_waiting`` say.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import Enum, auto
 from functools import partial
 
-from hourhand.domain.jobs.job import Job
-from hourhand.domain.jobs.transitions import park
+from hourhand.domain.ids import digest10
+from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.transitions import park, request_cancel
 from hourhand.domain.limits.declarations import OnFull
 from hourhand.domain.limits.shards import pack_shards, shards_to_try, unpack_shards
-from hourhand.domain.limits.slots import Replace, Step, first_step, waits_in_any_case
-from hourhand.domain.limits.waiters import LAST_RANK, rank_in_group, rank_of
-from hourhand.ports.job_store import Applied, JobStore
-from hourhand.ports.telemetry import Telemetry
+from hourhand.domain.limits.slots import (
+    Replace,
+    Step,
+    first_step,
+    is_dead_holder,
+    waits_in_any_case,
+)
+from hourhand.domain.limits.waiters import LAST_RANK, Waiter, rank_in_group, rank_of
+from hourhand.domain.schedules.schedule import SkipReason
+from hourhand.ports.job_store import Applied
 from hourhand.services.jobs.aspects import Candidate, Deferred
 from hourhand.services.jobs.due import make_transition
-from hourhand.services.limits.full_limits import Entry, FullLimits
-from hourhand.services.limits.job_limits import JobLimits
+from hourhand.services.jobs.execution import tell_cancelled
+from hourhand.services.jobs.recovery import RecoveryService
 from hourhand.services.limits.slot_tables import Slots, SlotsView, SlotTables
-from hourhand.services.limits.wait_queues import WaitQueues, own_place, wait_for
+from hourhand.services.limits.wait_queues import WaitQueues, wait_for
 
 MAX_ROUNDS = 5
 """Reads of slots that other jobs keep changing; then the job waits."""
@@ -34,6 +47,30 @@ UNTIL_OLDER_BEGIN = timedelta(seconds=1)
 ASK_AGAIN = timedelta(seconds=5)
 """How long the message of a job is hidden that changed while it was parked."""
 
+LIMIT_REASON = "limit"
+"""Why a job was cancelled that found a limit full, as its history says."""
+
+SEAT_LOST_FOR = timedelta(seconds=5)
+"""How long a message is hidden whose job lost every race for a seat."""
+
+MAX_SEAT_RACES = 5
+MAX_STOPS = 5
+"""Tries to stop a job that changes at the same time."""
+
+LOOKED_UP = 100
+"""Waiters that are looked up before a job is refused: some of their records may be stray."""
+
+
+class Entry(Enum):
+    """How a job may wait."""
+
+    QUEUED = auto()
+    """It puts a waiter record, and parks."""
+    SEATED = auto()
+    """Its waiter record has a seat already: it parks."""
+    REFUSED = auto()
+    """It may not wait: it ends CANCELLED."""
+
 
 @dataclass(frozen=True, slots=True)
 class LimitsRule:
@@ -43,26 +80,18 @@ class LimitsRule:
     jobs take them in one order, so no two wait for each other.
     """
 
-    jobs: JobStore
-    limits: JobLimits
     tables: SlotTables
     queues: WaitQueues
-    full: FullLimits
-    telemetry: Telemetry
+    recovery: RecoveryService
     worker: str
 
     def admit(self, candidate: Candidate) -> Deferred | None:
         """Let the job take its slots, or park it. Raises `Unavailable`."""
-        job = candidate.job()
-        now = self.tables.clock.now()
-        has_expired = job is not None and job.expires_at is not None and job.expires_at <= now
-        if job is None or has_expired or candidate.error is not None:
-            # The claim is refused, and says what becomes of the message; or it ends the job.
+        job = candidate.to_admit(self.tables.clock)
+        if job is None:
             return None
-        for limit in self.limits.of(job):
-            slots = self.tables.slots_of(limit)
-            if slots is None:
-                continue
+        for slots in self.queues.slots_of(job):
+            limit = slots.limit
             held = self._enter(slots, job, candidate.message.slot_shard)
             if held is None:
                 waited = self._wait(slots, job, pack_shards(candidate.slot_shards))
@@ -95,7 +124,7 @@ class LimitsRule:
                 # The component that granted the slot deletes the job's waiter record.
                 return found
         held = found or self._slot_for(slots, job)
-        place = own_place(slots.limit, job)
+        place = slots.limit.place_in_queue(job)
         if held is not None and place is not None:
             # It was parked and came by itself: its record must not stand in the queue.
             self.tables.delete_own_waiter(slots.at(place[0]), job, place[1])
@@ -131,7 +160,7 @@ class LimitsRule:
 
     def _queue_of(self, slots: Slots, job: Job) -> Slots:
         """Return the shard in whose queue a job waits: that whose first waiter is younger."""
-        place = own_place(slots.limit, job)
+        place = slots.limit.place_in_queue(job)
         if place is not None and place[0] < slots.open_shards:
             return slots.at(place[0])
         drawn = [slots.at(shard) for shard in shards_to_try(job.id, slots.max)]
@@ -184,25 +213,22 @@ class LimitsRule:
             self.tables.drop(slots, write)
         return None if writes else False
 
-    def _enter_after_all(self, slots: Slots, job: Job) -> Slots | None:
-        """Take a slot that only seemed to be taken: for a waiter whose job does not wait."""
-        for one in self._shards_to_ask(slots, job):
-            self.queues.recheck(one)
-        return self._enter(slots, job)
-
     def _wait(self, slots: Slots, job: Job, held: bytes | None) -> Slots | Deferred:
         """Let the job wait, or end it; a shard: it holds a slot there, after all.
 
         ``held``: the shards of the slots that it keeps meanwhile.
         """
         queue, rank = self._queue_of(slots, job), _rank(slots, job)
-        if slots.is_fair and own_place(slots.limit, job) is None:
+        if slots.is_fair and slots.limit.place_in_queue(job) is None:
             rank = self.tables.fair_rank(queue, job)
-        entry = self.full.enter(queue, job, rank)
+        entry = self._enter_queue(queue, job, rank)
         if entry is Entry.REFUSED:
-            entered = self._enter_after_all(slots, job)
+            # A slot may only seem to be taken: for a waiter whose job does not wait.
+            for one in self._shards_to_ask(slots, job):
+                self.queues.recheck(one)
+            entered = self._enter(slots, job)
             if entered is None:
-                self.full.refuse(slots, job)
+                self._refuse(slots, job)
             return entered or Deferred()
         if isinstance(entry, Deferred):
             return entry
@@ -212,9 +238,9 @@ class LimitsRule:
         if slots.concurrency.on_full is OnFull.CANCEL_RUNNING:
             if waited == Deferred() and not waits_in_any_case(job):
                 # A job that was admitted before this one waited holds its slot by now.
-                self.full.stop_older(queue, job)
+                self._stop_older(queue, job)
                 waited = self._recheck(queue, job)
-            self.full.cancel_beyond(queue)
+            self._cancel_beyond(queue)
         return waited
 
     def _wait_in(self, queue: Slots, job: Job, rank: int, held: bytes | None) -> Slots | Deferred:
@@ -223,7 +249,7 @@ class LimitsRule:
         Without the recheck, a slot that became free before the job was parked would leave it
         forgotten until the sweep comes.
         """
-        place = own_place(queue.limit, job)
+        place = queue.limit.place_in_queue(job)
         if place != (queue.shard, rank):
             if not self._park(queue, job, rank, held):
                 return Deferred(ASK_AGAIN)
@@ -251,9 +277,9 @@ class LimitsRule:
             reason=is_full,
             slot_shards=held,
         )
-        result = make_transition(self.jobs, job, build)
+        result = make_transition(self.tables.jobs, job, build)
         if isinstance(result, Applied):
-            self.telemetry.count("jobs_parked")
+            self.recovery.telemetry.count("jobs_parked")
             return True
         current = result.current
         if current is not None and current.waits_for == waits_for:
@@ -262,10 +288,152 @@ class LimitsRule:
         self.tables.delete_own_waiter(slots, job, rank)
         return False
 
+    def _enter_queue(self, queue: Slots, job: Job, rank: int) -> Entry | Deferred:
+        """Return how a job may wait, by ``on_full`` and ``max_waiting``. Raises `Unavailable`.
+
+        A job that has begun waits in any case.
+        """
+        limit = queue.concurrency
+        if waits_in_any_case(job):
+            return Entry.QUEUED
+        if limit.on_full is OnFull.SKIP:
+            return Entry.REFUSED
+        if limit.on_full is OnFull.CANCEL_RUNNING:
+            return self._preempt(queue, job, rank)
+        if queue.seats:
+            return self._sit(queue, job, rank)
+        if limit.max_waiting is not None and self._is_crowded(queue, job, limit.max_waiting):
+            return Entry.REFUSED
+        return Entry.QUEUED
+
+    def _refuse(self, queue: Slots, job: Job) -> bool:
+        """Cancel a job that may have no slot; whether it was still to be cancelled."""
+        reason = _reason_of_refusal(queue)
+        if not self.recovery.cancel_job(job, self.worker, reason):
+            return False
+        telemetry = self.recovery.telemetry
+        if queue.limit.overlap is None:
+            telemetry.count("jobs_skipped")
+        else:
+            telemetry.count("occurrences_skipped")
+            tell_cancelled(telemetry, job, reason)
+        return True
+
+    def _stop_older(self, queue: Slots, job: Job) -> None:
+        """Ask the jobs that hold slots and are older than ``job`` to stop.
+
+        Not while the number is 0: then no slot would be free for ``job``.
+        """
+        for held in self._older(queue, job) if queue.max else ():
+            self._stop(queue, held)
+
+    def _cancel_beyond(self, queue: Slots) -> None:
+        """Cancel the waiters of a limit that only its newest jobs wait for."""
+        waiters = self.tables.view(queue, LOOKED_UP).waiters
+        for waiter in waiters[_newest(queue) :]:
+            self._cancel(queue, waiter)
+
+    def _sit(self, queue: Slots, job: Job, rank: int) -> Entry | Deferred:
+        """Take one of a limited number of seats, by a write that two jobs cannot both make."""
+        for _ in range(MAX_SEAT_RACES):
+            waiters = self.tables.view(queue).waiters
+            seated = [waiter for waiter in waiters if waiter.seat is not None]
+            if any(w.job_id == job.id and w.generation == job.generation for w in seated):
+                return Entry.SEATED
+            # In a group, jobs that wait without a seat take the place of one.
+            counted = seated if queue.limit.overlap is None else waiters
+            taken = {waiter.seat for waiter in seated}
+            free = [seat for seat in range(queue.seats) if seat not in taken]
+            if len(counted) >= queue.seats:
+                free = []
+            replaced = None if free else self._replaceable(queue, counted, rank, job.id)
+            if not free and replaced is None:
+                return Entry.REFUSED
+            if replaced is not None and replaced.seat is None:
+                self.tables.delete_waiter(queue, replaced)
+                continue
+            # Drawn by the id, so that jobs that come together try different seats.
+            drawn = int.from_bytes(digest10("seat", job.id))
+            seat = free[drawn % len(free)] if replaced is None else replaced.seat or 0
+            if self.tables.put_seat(queue, seat, job, rank, replaced):
+                if replaced is not None:
+                    self._cancel(queue, replaced)
+                return Entry.SEATED
+        return Deferred(SEAT_LOST_FOR)
+
+    def _replaceable(
+        self, queue: Slots, waiters: Sequence[Waiter], rank: int, job_id: str
+    ) -> Waiter | None:
+        """Return the waiter whose seat a job may take: a stray one, or one that it replaces."""
+        replaced = self._strays(waiters)
+        if not replaced and queue.concurrency.on_full is OnFull.REPLACE_WAITING:
+            replaced = [waiter for waiter in waiters if waiter.ranks_before(rank, job_id)]
+        return replaced[0] if replaced else None
+
+    def _strays(self, waiters: Sequence[Waiter]) -> list[Waiter]:
+        """Return the waiters whose jobs do not wait, as far as this version reads them."""
+        found = self.tables.jobs.get_many([waiter.job_id for waiter in waiters])
+        known = (waiter for waiter in waiters if waiter.job_id not in found.newer)
+        return [waiter for waiter in known if not _waits(found.get(waiter.job_id), waiter)]
+
+    def _is_crowded(self, queue: Slots, job: Job, max_waiting: int) -> bool:
+        """Whether as many jobs wait as may. Jobs that come at the same time may exceed it."""
+        if (
+            queue.limit.place_in_queue(job) is not None
+            or self.tables.count_waiting(queue, max_waiting) < max_waiting
+        ):
+            return False
+        for waiter in self._strays(self.tables.view(queue, LOOKED_UP).waiters):
+            self.tables.delete_waiter(queue, waiter)
+        return self.tables.count_waiting(queue, max_waiting) >= max_waiting
+
+    def _preempt(self, queue: Slots, job: Job, rank: int) -> Entry:
+        """Let the newest jobs wait, for those that hold slots are older, and are asked to stop."""
+        view = self.tables.view(queue, LOOKED_UP)
+        before = [waiter for waiter in view.waiters if waiter.ranks_before(rank, job.id)]
+        if len(before) >= _newest(queue) or (queue.max and not self._older(queue, job)):
+            return Entry.REFUSED
+        return Entry.QUEUED
+
+    def _older(self, queue: Slots, job: Job) -> list[Job]:
+        holders = [held for shard in queue.shards for held in self.tables.holding_jobs(shard)]
+        overlap = queue.limit.overlap
+        if overlap is None:
+            return [held for held in holders if (held.run_at, held.id) < (job.run_at, job.id)]
+        rank = rank_in_group(job, overlap)
+        return [held for held in holders if rank_in_group(held, overlap) > rank]
+
+    def _stop(self, queue: Slots, held: Job) -> None:
+        """Ask a holder to stop, as long as it holds its slot."""
+        generation = held.generation
+        for _ in range(MAX_STOPS):
+            if self._ask_to_stop(queue, held):
+                return
+            current = self.tables.jobs.get(held.id)
+            if current is None or is_dead_holder(current, generation, queue.holds):
+                return
+            held = current
+
+    def _ask_to_stop(self, queue: Slots, held: Job) -> bool:
+        """Whether ``held`` was asked to stop, or was so before; false if it changed meanwhile."""
+        if held.status.is_waiting:
+            return self._refuse(queue, held)
+        if held.status is not JobStatus.RUNNING or held.cancel_requested_at is not None:
+            return True
+        now, reason = self.recovery.clock.now(), _reason_of_refusal(queue)
+        ask = partial(request_cancel, now=now, actor=self.worker, reason=reason)
+        return isinstance(self.recovery.due.make(held, ask), Applied)
+
+    def _cancel(self, queue: Slots, waiter: Waiter) -> None:
+        """Cancel a job that waited, unless it began or changed meanwhile."""
+        job = self.tables.jobs.get(waiter.job_id)
+        if job is not None and _waits(job, waiter) and not waits_in_any_case(job):
+            self._refuse(queue, job)
+
 
 def _rank(slots: Slots, job: Job) -> int:
     """Return the rank of a job among the waiters; one that it was parked with stays."""
-    place = own_place(slots.limit, job)
+    place = slots.limit.place_in_queue(job)
     if place is not None:
         return place[1]
     if slots.limit.overlap is not None:
@@ -275,3 +443,21 @@ def _rank(slots: Slots, job: Job) -> int:
         return LAST_RANK
     newest_first = slots.concurrency.on_full is OnFull.CANCEL_RUNNING
     return rank_of(job.due_at or job.run_at, job.priority, newest_first=newest_first)
+
+
+def _reason_of_refusal(queue: Slots) -> str:
+    """Return why a job is cancelled that finds the limit full, as its history says."""
+    if queue.limit.overlap is None:
+        return LIMIT_REASON
+    if queue.concurrency.on_full is OnFull.WAIT:
+        return SkipReason.BUFFER_FULL.value
+    return SkipReason.OVERLAP.value
+
+
+def _newest(queue: Slots) -> int:
+    """Return how many of the newest jobs may wait: while the number is 0, as many as run else."""
+    return queue.max or queue.concurrency.max
+
+
+def _waits(job: Job | None, waiter: Waiter) -> bool:
+    return job is not None and job.status.is_waiting and job.generation == waiter.generation
