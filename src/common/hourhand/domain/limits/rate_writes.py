@@ -57,6 +57,11 @@ class Pass(StrEnum):
     QUEUE_AT_GATE = "queue_at_gate"
     """It moves the gate, which is crowded: the job comes back once more, and has paid."""
 
+    @property
+    def is_start(self) -> bool:
+        """Whether the job starts now, or as good as now."""
+        return self in {Pass.START, Pass.GATE}
+
 
 @dataclass(frozen=True, slots=True)
 class RateWrite:

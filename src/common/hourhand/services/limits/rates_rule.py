@@ -11,7 +11,7 @@ reservation in the job. So no handler polls, and none goes to the end of the lin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -60,19 +60,38 @@ class RateWaits:
         found = (self.limiters.of(limit, job, fields) for limit in self.limits.of(job))
         return [limiter for limiter in found if limiter is not None]
 
-    def reserve(
-        self, candidate: Candidate, job: Job, limiters: Sequence[Limiter]
+    def start(
+        self,
+        candidate: Candidate,
+        job: Job,
+        limiters: Sequence[Limiter],
+        take: Callable[[Limiter], Given],
+        *,
+        reserves: bool = False,
     ) -> Deferred | None:
-        """Reserve a start time at every limiter, and move the job to the latest of them."""
+        """Take a start of each limiter, then wait it out, or move the job to the time that it got.
+
+        ``reserves``: the job reserves a time at all limiters. Else the first one decides at which
+        it may not start yet.
+        """
         given: list[tuple[Limiter, Given]] = []
         for limiter in limiters:
             try:
-                given.append((limiter, self.limiters.reserve(limiter, job)))
+                got = take(limiter)
             except TooFar:
                 return self.end_too_far(candidate, job, limiter)
             except Crowded:
                 return self.ask_again()
-        return self.move(job, given)
+            given.append((limiter, got))
+            if not got.gives.is_start and not reserves:
+                break
+        if not all(got.gives.is_start for _, got in given):
+            return self.move(job, given)
+        # The start is at most two seconds away.
+        rest = max(got.at for _, got in given) - self.limiters.clock.now()
+        if rest > AT_ONCE:
+            self.limiters.clock.sleep(rest.total_seconds())
+        return None
 
     def ask_again(self) -> Deferred:
         """Hide the message of a job that changed, or that lost every race for a start time."""
@@ -151,7 +170,7 @@ class RateWaits:
         ``reserved``: the reservations of the attempt by the digests of their limits; one that is
         used is removed, a new one is added. Raises `InvalidLimit` and `Unavailable`.
         """
-        limiter = self._limiter_taken(job, name, cost)
+        limiter = self._limiter_named(job, name, cost)
         if limiter is None:
             return TakenStart(is_start=True, wait=AT_ONCE)
         key, clock = limiter.limit.digest16, self.limiters.clock
@@ -166,8 +185,9 @@ class RateWaits:
             # The job runs, so only its next attempt can expire: not a start that is waited for.
             taker = replace(job, expires_at=max(job.expires_at, now + longest))
         early = min(longest, EARLY_START)
+        start = self.limiters.start if held is None else self.limiters.pass_gate
         try:
-            given = self._given(limiter, taker, early, came_back=held is not None)
+            given = start(limiter, taker, early)
         except TooFar:
             if job.expires_at is None:
                 return TakenStart(is_start=False, wait=None)
@@ -175,20 +195,14 @@ class RateWaits:
             return TakenStart(is_start=False, wait=max(job.expires_at - now, longest) + MOMENT)
         except Crowded:
             return TakenStart(is_start=False, wait=self.limiters.ask_again())
-        is_start = given.gives in {Pass.START, Pass.GATE}
-        if is_start:
+        if given.gives.is_start:
             reserved.pop(key, None)
         else:
             is_paid = given.gives is Pass.QUEUE_AT_GATE
             reserved[key] = ReservedStart(key, given.at, is_paid)
-        return TakenStart(is_start=is_start, wait=max(given.at - clock.now(), AT_ONCE))
+        return TakenStart(is_start=given.gives.is_start, wait=max(given.at - clock.now(), AT_ONCE))
 
-    def _given(self, limiter: Limiter, job: Job, early: timedelta, *, came_back: bool) -> Given:
-        if came_back:
-            return self.limiters.pass_gate(limiter, job, early)
-        return self.limiters.start(limiter, job, early)
-
-    def _limiter_taken(self, job: Job, name: str, cost: float) -> Limiter | None:
+    def _limiter_named(self, job: Job, name: str, cost: float) -> Limiter | None:
         """Return the limiter of a name; ``None`` for a rate that counts only later attempts."""
         limit = self.limits.shared(job, name)
         rate = limit.limit
@@ -219,7 +233,8 @@ class LineRule:
         limiters = self.waits.of(job)
         if not any(self.waits.limiters.has_line(one) for one in limiters):
             return None
-        return self.waits.reserve(candidate, job, limiters)
+        reserve = partial(self.waits.limiters.reserve, job=job)
+        return self.waits.start(candidate, job, limiters, reserve, reserves=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,52 +251,18 @@ class GateRule:
         limiters = self.waits.of(job)
         if not limiters:
             return None
-        try:
-            if job.reservation is None:
-                return self._start(candidate, job, limiters)
-            return self._come_back(job, job.reservation, limiters)
-        except Crowded:
-            return self.waits.ask_again()
-
-    def _start(
-        self, candidate: Candidate, job: Job, limiters: Sequence[Limiter]
-    ) -> Deferred | None:
-        """Start a job that reserved nothing, unless a line came up meanwhile."""
-        given: list[tuple[Limiter, Given]] = []
-        for limiter in limiters:
-            try:
-                got = self.waits.limiters.start(limiter, job)
-            except TooFar:
-                return self.waits.end_too_far(candidate, job, limiter)
-            given.append((limiter, got))
-            if got.gives is not Pass.START:
-                return self.waits.move(job, given)
-        self._wait_until(max(got.at for _, got in given))
-        return None
+        start = partial(self.waits.limiters.start, job=job)
+        if job.reservation is not None:
+            now = self.waits.limiters.clock.now()
+            start = partial(self._come_back, job=job, reservation=job.reservation, now=now)
+        return self.waits.start(candidate, job, limiters, start)
 
     def _come_back(
-        self, job: Job, reservation: Reservation, limiters: Sequence[Limiter]
-    ) -> Deferred | None:
-        """Let a job pass the gates that came back at its time, or send it back once more."""
-        now = self.waits.limiters.clock.now()
+        self, limiter: Limiter, job: Job, reservation: Reservation, now: datetime
+    ) -> Given:
+        """Let a job pass a gate that came back at its time, unless it has paid for it."""
         is_paid = now <= reservation.at + PAID_FOR
-        paid_at = job.history[-1].at
-        given: list[tuple[Limiter, Given]] = []
-        for limiter in limiters:
-            has_paid = is_paid and limiter.limit.position in reservation.paid
-            if has_paid and not self.waits.limiters.was_reset(limiter, paid_at):
-                given.append((limiter, Given(Pass.GATE, reservation.at)))
-                continue
-            got = self.waits.limiters.pass_gate(limiter, job)
-            given.append((limiter, got))
-            if got.gives is not Pass.GATE:
-                return self.waits.move(job, given)
-        self._wait_until(max(got.at for _, got in given))
-        return None
-
-    def _wait_until(self, starts_at: datetime) -> None:
-        """Wait out a start that is at most two seconds away."""
-        clock = self.waits.limiters.clock
-        rest = starts_at - clock.now()
-        if rest > timedelta(0):
-            clock.sleep(rest.total_seconds())
+        has_paid = is_paid and limiter.limit.position in reservation.paid
+        if has_paid and not self.waits.limiters.was_reset(limiter, job.history[-1].at):
+            return Given(Pass.GATE, reservation.at)
+        return self.waits.limiters.pass_gate(limiter, job)
