@@ -6,6 +6,7 @@ Each write adds to them or begins them anew, and names how far they may have mov
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -104,67 +105,31 @@ def start_write(
             # Only the gate is crowded.
             return _queue_at_gate(key, cost_us, bounds, now)
         return reserve_write(key, state, cost_us, bounds, now)
-    keep_until = now + RATES_KEPT
     if is_idle(state.line, bounds) and is_idle(state.gate, bounds):
-        update = SideItemUpdate(
-            key=key,
-            expect=(_at_most(LINE, bounds.now), _at_most(GATE, bounds.now)),
-            sets={LINE: bounds.now + cost_us, GATE: bounds.now + cost_us},
-            keep_until=keep_until,
-        )
-    else:
-        update = SideItemUpdate(
-            key=key,
-            expect=(_at_most(LINE, bounds.admits), _at_most(GATE, bounds.admits)),
-            adds={LINE: cost_us, GATE: cost_us},
-            keep_until=keep_until,
-        )
-    return RateWrite(Pass.START, update)
+        return RateWrite(Pass.START, _starts_at_now(key, (LINE, GATE), cost_us, bounds, now))
+    expect = (_at_most(LINE, bounds.admits), _at_most(GATE, bounds.admits))
+    return RateWrite(Pass.START, _moves(key, (LINE, GATE), cost_us, expect, now))
 
 
 def reserve_write(
     key: SideKey, state: LimiterState, cost_us: int, bounds: Bounds, now: datetime
 ) -> RateWrite:
     """Return the write of a job that reserves a start time: it moves the line alone."""
-    keep_until = now + RATES_KEPT
     if is_idle(state.line, bounds):
-        update = SideItemUpdate(
-            key=key,
-            expect=(_at_most(LINE, bounds.now),),
-            sets={LINE: bounds.now + cost_us},
-            keep_until=keep_until,
-        )
-    else:
-        update = SideItemUpdate(
-            key=key,
-            expect=(Compares(LINE, ">", bounds.now), Compares(LINE, "<=", bounds.reserves)),
-            adds={LINE: cost_us},
-            keep_until=keep_until,
-        )
-    return RateWrite(Pass.RESERVE, update)
+        return RateWrite(Pass.RESERVE, _starts_at_now(key, (LINE,), cost_us, bounds, now))
+    expect = (Compares(LINE, ">", bounds.now), Compares(LINE, "<=", bounds.reserves))
+    return RateWrite(Pass.RESERVE, _moves(key, (LINE,), cost_us, expect, now))
 
 
 def gate_write(
     key: SideKey, state: LimiterState, cost_us: int, bounds: Bounds, now: datetime
 ) -> RateWrite:
     """Return the write of a job that came back at its reserved start time."""
-    keep_until = now + RATES_KEPT
     if is_idle(state.gate, bounds):
-        update = SideItemUpdate(
-            key=key,
-            expect=(_at_most(GATE, bounds.now),),
-            sets={GATE: bounds.now + cost_us},
-            keep_until=keep_until,
-        )
-        return RateWrite(Pass.GATE, update)
+        return RateWrite(Pass.GATE, _starts_at_now(key, (GATE,), cost_us, bounds, now))
     if (state.gate or 0) <= bounds.admits:
-        update = SideItemUpdate(
-            key=key,
-            expect=(Compares(GATE, "<=", bounds.admits),),
-            adds={GATE: cost_us},
-            keep_until=keep_until,
-        )
-        return RateWrite(Pass.GATE, update)
+        expect = (Compares(GATE, "<=", bounds.admits),)
+        return RateWrite(Pass.GATE, _moves(key, (GATE,), cost_us, expect, now))
     return _queue_at_gate(key, cost_us, bounds, now)
 
 
@@ -233,13 +198,29 @@ def time_given(
 
 
 def _queue_at_gate(key: SideKey, cost_us: int, bounds: Bounds, now: datetime) -> RateWrite:
-    update = SideItemUpdate(
+    expect = (Compares(GATE, ">", bounds.now),)
+    return RateWrite(Pass.QUEUE_AT_GATE, _moves(key, (GATE,), cost_us, expect, now))
+
+
+def _starts_at_now(
+    key: SideKey, names: Sequence[str], cost_us: int, bounds: Bounds, now: datetime
+) -> SideItemUpdate:
+    """Return the write by which the line, the gate or both, which are idle, start at now."""
+    return SideItemUpdate(
         key=key,
-        expect=(Compares(GATE, ">", bounds.now),),
-        adds={GATE: cost_us},
+        expect=tuple(_at_most(name, bounds.now) for name in names),
+        sets=dict.fromkeys(names, bounds.now + cost_us),
         keep_until=now + RATES_KEPT,
     )
-    return RateWrite(Pass.QUEUE_AT_GATE, update)
+
+
+def _moves(
+    key: SideKey, names: Sequence[str], cost_us: int, expect: tuple[Condition, ...], now: datetime
+) -> SideItemUpdate:
+    """Return the write that moves the line, the gate or both on by the cost of a start."""
+    return SideItemUpdate(
+        key=key, expect=expect, adds=dict.fromkeys(names, cost_us), keep_until=now + RATES_KEPT
+    )
 
 
 def _read_starts(text: str | None) -> tuple[int, ...]:

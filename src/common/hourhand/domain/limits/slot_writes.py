@@ -6,7 +6,7 @@ newer generation: *take* never replaces one, *free* and *hand-off* remove none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -42,6 +42,7 @@ from hourhand.domain.side_items import (
     SideItemKind,
     SideItemUpdate,
     SideKey,
+    Stored,
 )
 
 SLOTS_KEPT = timedelta(days=90)
@@ -135,23 +136,15 @@ def _is_seated(waiter: Waiter) -> tuple[Condition, ...]:
 
 def create(partition: str, holder: Holder, label: str, now: datetime) -> SideItemUpdate:
     """The first holder of a record that does not exist."""
-    return SideItemUpdate(
-        key=SideKey(partition, SLOTS_SORT),
-        expect=(NoItem(),),
-        sets={_HOLDERS: {holder.job_id: holder.number}, _LABEL: _cut(label)},
-        keep_until=now + SLOTS_KEPT,
-    )
+    sets: dict[Path, Stored] = {_HOLDERS: {holder.job_id: holder.number}, _LABEL: _cut(label)}
+    return _admit(partition, now, sets, NoItem())
 
 
 def take(partition: str, holder: Holder, share: int, now: datetime) -> SideItemUpdate:
     """Take a free slot, or renew a slot of the job's own older generation."""
     free_slot = (Absent(holder.path), SizeIs(_HOLDERS, "<", share))
-    return SideItemUpdate(
-        key=SideKey(partition, SLOTS_SORT),
-        expect=(either(free_slot, _is_not_newer(holder)),),
-        sets={holder.path: holder.number},
-        keep_until=now + SLOTS_KEPT,
-    )
+    expect = either(free_slot, _is_not_newer(holder))
+    return _admit(partition, now, {holder.path: holder.number}, expect)
 
 
 def grant(
@@ -163,65 +156,74 @@ def grant(
     """
     free_slot = (Absent(to.path), SizeIs(_HOLDERS, "<", share))
     is_older = Compares(to.path, "<=", last_number(to.generation - 1))
-    return SideItemUpdate(
-        key=SideKey(partition, SLOTS_SORT),
-        expect=(either(free_slot, is_older),),
-        sets={to.path: to.number, **({} if rank is None else {_VIRTUAL_TIME: rank})},
-        keep_until=now + SLOTS_KEPT,
-    )
+    sets: dict[Path, Stored] = {to.path: to.number}
+    if rank is not None:
+        sets[_VIRTUAL_TIME] = rank
+    return _admit(partition, now, sets, either(free_slot, is_older))
 
 
 def replace_holder(
     partition: str, replaced: Replace, holder: Holder, share: int, now: datetime
 ) -> SideItemUpdate:
     """Take the slot of a dead holder. The size keeps a lowered limit from never draining."""
-    return SideItemUpdate(
-        key=SideKey(partition, SLOTS_SORT),
-        expect=(
-            Compares((_HOLDERS, replaced.dead), "=", replaced.seen),
-            SizeIs(_HOLDERS, "<=", share),
-            either(Absent(holder.path), _is_not_newer(holder)),
-        ),
-        sets={holder.path: holder.number},
+    return _admit(
+        partition,
+        now,
+        {holder.path: holder.number},
+        Compares((_HOLDERS, replaced.dead), "=", replaced.seen),
+        SizeIs(_HOLDERS, "<=", share),
+        either(Absent(holder.path), _is_not_newer(holder)),
         removes=((_HOLDERS, replaced.dead),),
-        keep_until=now + SLOTS_KEPT,
     )
 
 
 def drop(partition: str, dropped: Drop) -> SideItemUpdate:
     """Remove a dead holder as it was seen."""
     path = (_HOLDERS, dropped.dead)
-    return SideItemUpdate(
-        key=SideKey(partition, SLOTS_SORT),
-        expect=(Compares(path, "=", dropped.seen),),
-        removes=(path,),
-    )
+    return _remove(partition, path, Compares(path, "=", dropped.seen))
 
 
 def free(partition: str, holder: Holder) -> SideItemUpdate:
     """Give back the slot of a generation that ended, or of an older one."""
-    return SideItemUpdate(
-        key=SideKey(partition, SLOTS_SORT),
-        expect=(Compares(holder.path, "<=", last_number(holder.generation)),),
-        removes=(holder.path,),
-    )
+    is_own = Compares(holder.path, "<=", last_number(holder.generation))
+    return _remove(partition, holder.path, is_own)
 
 
 def hand_off(
     partition: str, holder: Holder, to: Holder, rank: int, share: int, now: datetime
 ) -> SideItemUpdate:
     """Give the slot of a generation that ended to a waiter."""
+    return _admit(
+        partition,
+        now,
+        {to.path: to.number, _VIRTUAL_TIME: rank},
+        Compares(holder.path, "<=", last_number(holder.generation)),
+        Absent(to.path),
+        SizeIs(_HOLDERS, "<=", share),
+        removes=(holder.path,),
+    )
+
+
+def _admit(
+    partition: str,
+    now: datetime,
+    sets: Mapping[Path, Stored],
+    *expect: Condition,
+    removes: tuple[Path, ...] = (),
+) -> SideItemUpdate:
+    """Return the write of a slots record that admits a holder, and keeps the record."""
     return SideItemUpdate(
         key=SideKey(partition, SLOTS_SORT),
-        expect=(
-            Compares(holder.path, "<=", last_number(holder.generation)),
-            Absent(to.path),
-            SizeIs(_HOLDERS, "<=", share),
-        ),
-        sets={to.path: to.number, _VIRTUAL_TIME: rank},
-        removes=(holder.path,),
+        expect=expect,
+        sets=sets,
+        removes=removes,
         keep_until=now + SLOTS_KEPT,
     )
+
+
+def _remove(partition: str, holder: Path, expect: Condition) -> SideItemUpdate:
+    key = SideKey(partition, SLOTS_SORT)
+    return SideItemUpdate(key=key, expect=(expect,), removes=(holder,))
 
 
 def delete_waiter(partition: str, waiter: Waiter) -> SideItemUpdate:
