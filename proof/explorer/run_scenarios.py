@@ -17,8 +17,8 @@ from hourhand.domain.errors import HourhandError, Unavailable
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.waiting import TakenStart
 from hourhand.domain.limits.declarations import Rate
-from hourhand.handlers import Suspended, run_race
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers import Suspended, run_branches
+from hourhand.handlers.run_context import RunContext, branch_of
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_runner import Finished, Pulse
 from proof.explorer.operations import JOB, operates, submitted
@@ -153,7 +153,7 @@ def _calls_back(ctx: RunContext) -> Any:
 
 def _restarts(ctx: RunContext) -> Any:
     said = ctx.wait_for("approved", timeout=600, default="nobody")
-    if ctx.run.segment == 0:
+    if branch_of(ctx).run.segment == 0:
         ctx.restart(said)
     return said
 
@@ -180,18 +180,20 @@ def _runs_out_of_time(ctx: RunContext) -> Any:
     """Run a step that hangs at its first try, then one that does not fit into what is left."""
     retry = Retry(max_attempts=2, base_seconds=0, jitter="none")
     first = ctx.step("a", lambda: _hangs_at_first(ctx), retry=retry)
-    ctx.ends_at_monotonic = ctx.monotonic()
+    branch = branch_of(ctx)
+    branch.ends_at_monotonic = branch.monotonic()
     return [first, ctx.step("b", lambda: 2)]
 
 
 def _hangs_at_first(ctx: RunContext) -> int:
-    running = ctx.state.step
+    branch = branch_of(ctx)
+    running = branch.state.step
     assert running is not None
     if running.attempt.number > 1:
         return 1
     # As the thread that watches does, after which the process ends and the function with it.
-    ctx.state.step = replace(running, ends_at_monotonic=ctx.monotonic())
-    ctx.step_overran(still_runs=True)
+    branch.state.step = replace(running, ends_at_monotonic=branch.monotonic())
+    branch.step_overran(still_runs=True)
     raise Suspended("the process ends")
 
 
@@ -199,7 +201,7 @@ def _takes_once(job: Job, pulse: Pulse) -> Finished:
     """Run a handler that takes a start: not another one once the first is recorded."""
 
     def handler(ctx: RunContext) -> None:
-        run: Any = ctx.run
+        run: Any = branch_of(ctx).run
 
         def take(*arguments: Any) -> TakenStart:
             record = run.journal.stored(RecordKind.WAIT, "take-api")
@@ -207,7 +209,7 @@ def _takes_once(job: Job, pulse: Pulse) -> Finished:
                 pulse.script.complaints.append("a start was taken again that is recorded")
             return pulse.take_start(*arguments)
 
-        ctx.take_start = take
+        branch_of(ctx).take_start = take
         ctx.limit("api").take()
         ctx.step("a", lambda: 1)
 
@@ -235,7 +237,7 @@ class _InTurn:
 
 def _races(ctx: RunContext) -> None:
     """Let a signal and a step race. The explorer chooses all calls, so the branches take turns."""
-    with patch.multiple(run_race, ThreadPoolExecutor=_InTurn, as_completed=list):
+    with patch.multiple(run_branches, ThreadPoolExecutor=_InTurn, as_completed=list):
         won = ctx.gather(
             lambda branch: branch.wait_for("approved"),
             lambda branch: branch.step("pay", lambda: "paid"),

@@ -19,7 +19,7 @@ from hourhand.domain.jobs.job import Content, ErrorInfo, Job, JobStatus
 from hourhand.domain.jobs.parents import PARENT_ENDED, RUN, ParentLink, cancel_reason
 from hourhand.domain.jobs.transitions import claim
 from hourhand.domain.side_items import SideItemUpdate
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers.run_context import RunContext, branch_of
 from hourhand.memory import MemorySideItemStore
 from hourhand.ports.durable_run import DurableRun
 from hourhand.services.durable.child_ends import ChildEnds
@@ -60,7 +60,7 @@ def test_children_that_ended_in_time_do_not_time_out_for_an_older_owner() -> Non
     runs: list[DurableRun] = []
 
     def handler(_world: RunWorld, ctx: RunContext) -> Any:
-        runs.append(ctx.run)
+        runs.append(branch_of(ctx).run)
         in_time = ctx.submit_and_wait("child", [7, 0], timeout=60)
         ctx.sleep("replay", 600)
         return in_time

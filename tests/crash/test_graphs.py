@@ -10,7 +10,7 @@ import pytest
 from hourhand.domain.durable.run_calls import Decide, DecisionsOn
 from hourhand.domain.errors import WrongState
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.handlers import graph_run, run_child_calls
+from hourhand.handlers import graph_run, run_children
 from hourhand.testing import Crash
 from tests.crash.test_run_records import Owners
 from tests.scenarios.graphs import GRAPHS, GraphWorld, check_graphs, letters_of, put_graph
@@ -202,7 +202,7 @@ OVER_A = {"map": {"over": A}, "after": ["a"]}
 def test_a_graph_with_too_many_jobs_fails_before_the_first_of_them(
     nodes: dict[str, Any], before: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (graph_run, run_child_calls):
+    for module in (graph_run, run_children):
         monkeypatch.setattr(module, "MAX_CHILDREN", 10)
     world = GraphWorld()
     world.results["a"] = 1 if "map" in nodes["a"] else [1, 2, 3, 4]

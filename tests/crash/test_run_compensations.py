@@ -16,7 +16,7 @@ from hourhand.domain.errors import InvalidInput, WrongState
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.side_items import SideItemKind, SideItemUpdate
 from hourhand.handlers import StepTimeout
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers.run_context import RunContext, branch_of
 from hourhand.services.durable import run_records
 from hourhand.services.jobs.payload_store import PayloadStore
 from tests.world.durable import durable, durable_world
@@ -708,7 +708,7 @@ class Saga:
     def handler(self, ctx: RunContext, payload: Any) -> None:
         name = "charge" if payload is None else payload["name"]
         ctx.step(name, self.charge, name, compensate=self.refund)
-        if self.restarts and ctx.run.segment == 1:
+        if self.restarts and branch_of(ctx).run.segment == 1:
             ctx.restart({"name": "later"})
         if not self.succeeds:
             raise NotRetryable("no")

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.handlers import InvalidCall, run_arguments
+from hourhand.handlers import InvalidCall, run_steps
 from hourhand.handlers.run_context import RunContext
 from hourhand.testing import replay
 from tests.world.durable import durable, durable_world
@@ -101,7 +101,7 @@ def test_iterations_within_rows_count_on_too() -> None:
 
 
 def test_rows_that_use_too_many_names_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_arguments, "MAX_NAMES_BYTES", 50)
+    monkeypatch.setattr(run_steps, "MAX_NAMES_BYTES", 50)
     world = durable_world()
     refused: list[str] = []
 

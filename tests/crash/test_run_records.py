@@ -38,7 +38,7 @@ from hourhand.domain.durable.run_calls import (
 from hourhand.domain.durable.tokens import read_token
 from hourhand.domain.errors import AlreadyCompleted, NotFound
 from hourhand.domain.jobs.job import ErrorInfo, JobStatus
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers.run_context import RunContext, branch_of
 from hourhand.services.durable import run_waits
 from hourhand.services.durable.invocation import Invocation
 from hourhand.services.durable.run_waits import set_deadline
@@ -65,9 +65,9 @@ class Owners:
 
     def _open(self, before: Any) -> None:
         def handler(ctx: RunContext) -> None:
-            self.opened.append(ctx.run)
+            self.opened.append(branch_of(ctx).run)
             if before is not None:
-                before(ctx.run)
+                before(branch_of(ctx).run)
             raise HandlerKilled
 
         with pytest.raises(HandlerKilled):

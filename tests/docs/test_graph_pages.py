@@ -13,7 +13,7 @@ from hourhand.domain.graphs.definition import MAX_MAP_ITEMS, MAX_NODES
 from hourhand.domain.graphs.parsing import parse_graph
 from hourhand.domain.graphs.rules import OnFailure, TriggerRule
 from hourhand.handlers import Registry
-from hourhand.handlers.run_child_calls import CHILD_OPTIONS, MAX_GATHERED
+from hourhand.handlers.run_children import CHILD_OPTIONS, MAX_GATHERED
 from hourhand.testing import FakeHourhand
 from tests.docs.pages import code, names, read, rows, section
 

@@ -12,7 +12,7 @@ from hourhand.domain.durable.joins import is_root, join_of, join_record_key
 from hourhand.domain.errors import WrongState
 from hourhand.domain.jobs.job import ErrorInfo, EventKind, Job, JobStatus, Outcome
 from hourhand.domain.side_items import SideItemKind
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers.run_context import RunContext, branch_of
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.execution import Disposition
@@ -201,8 +201,8 @@ def tree(_world: RunWorld, ctx: RunContext) -> Any:
 
 def restarting(world: RunWorld, ctx: RunContext) -> Any:
     """A run that restarts after its children of the first segment."""
-    child = ctx.submit("child", [ctx.run.segment, 0], delay=30)
-    if ctx.run.segment == 0:
+    child = ctx.submit("child", [branch_of(ctx).run.segment, 0], delay=30)
+    if branch_of(ctx).run.segment == 0:
         ctx.restart()
     return world.note(ctx, "child", child.result())
 

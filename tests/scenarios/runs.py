@@ -12,7 +12,7 @@ from hourhand.domain.durable.records import RecordOutcome, record_of
 from hourhand.domain.errors import RunEnded, WrongState
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.side_items import SideItemKind
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers.run_context import RunContext, branch_of
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.execution import Disposition
@@ -66,7 +66,7 @@ class RunWorld(World):
     def note(self, ctx: RunContext, name: str, value: Any) -> Any:
         """Note what a call returned."""
         job = self.job(ctx.job_id)
-        self.returned[job.id, job.round, ctx.run.segment, name].add(repr(value))
+        self.returned[job.id, job.round, branch_of(ctx).run.segment, name].add(repr(value))
         return value
 
     def undo(self, result: Any, key: str) -> None:
@@ -125,8 +125,8 @@ def paid(world: RunWorld, ctx: RunContext) -> Any:
 def rounds(world: RunWorld, ctx: RunContext) -> Any:
     """Three segments, each of which takes one signal."""
     said = world.note(ctx, "said", ctx.wait_for("said", timeout=600, default="nothing"))
-    if ctx.run.segment < 2:
-        ctx.restart({"segment": ctx.run.segment + 1})
+    if branch_of(ctx).run.segment < 2:
+        ctx.restart({"segment": branch_of(ctx).run.segment + 1})
     return said
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from hourhand.domain.jobs.job import Job
 from hourhand.handlers import Handler, Registry, Snooze, StopSignal, is_suspension, result_text
+from hourhand.handlers._context import attempt_of
+from hourhand.handlers.run_context import branch_of
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
@@ -67,7 +69,7 @@ def durable(
         opened = run_context(context, handler, pulse)
         if isinstance(opened, Finished):
             return opened
-        opened.state.passes = (Crash, HandlerKilled)
+        branch_of(opened).state.passes = (Crash, HandlerKilled)
         return finished_call(_call(handler, opened, payload_of(job)), opened, None)
 
     return behave
@@ -78,7 +80,7 @@ def _call(handler: Handler, context: Any, payload_text: str) -> Returned | Raise
         value = handler.function(context, *handler.arguments(payload_text))
         if inspect.isawaitable(value):
             value = asyncio.run(_awaited(value))
-        context.before_end()
+        attempt_of(context).before_end()
         return Returned(result_text(value))
     except Exception as error:  # noqa: BLE001 - whatever a handler raises is its failure
         wish = error if isinstance(error, Snooze) else None

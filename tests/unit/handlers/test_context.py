@@ -13,6 +13,7 @@ import pytest
 from hourhand import JobContext, RateLimited, RetryLater, Snooze
 from hourhand.domain.jobs.job import Progress
 from hourhand.handlers import JobLogger, StopReason, StopSignal
+from hourhand.handlers._context import Attempt, attempt_of
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
@@ -79,7 +80,7 @@ def test_progress_that_is_no_amount_is_refused_by_name(ctx: JobContext, wrong: f
 
 def test_a_cursor_is_read_again_as_it_was_set(ctx: JobContext) -> None:
     kept: list[str] = []
-    ctx.keep_cursor = kept.append
+    attempt_of(ctx).keep_cursor = kept.append
     assert ctx.cursor is None
     ctx.cursor = {"page": [3, "é"]}
     assert ctx.cursor == {"page": [3, "é"]}
@@ -108,8 +109,7 @@ def test_the_remaining_time_never_falls_below_zero() -> None:
         job_id="j1",
         run_at=NOON,
         deadline=NOON,
-        ends_at_monotonic=107.0,
-        monotonic=lambda: now[0],
+        _attempt=Attempt(ends_at_monotonic=107.0, monotonic=lambda: now[0]),
     )
 
     assert ctx.remaining_seconds == 7.0

@@ -11,7 +11,7 @@ import pytest
 from hourhand.domain.durable import joins
 from hourhand.domain.jobs.job import MAX_CONTENT_BYTES, JobStatus
 from hourhand.domain.times import rfc3339
-from hourhand.handlers import graph_run, run_child_calls
+from hourhand.handlers import graph_run, run_children
 from hourhand.services.durable.graphs import NodeView
 from hourhand.services.jobs.payload_store import PayloadStore
 from tests.scenarios.graphs import GraphWorld, letters_of, put_graph
@@ -322,7 +322,7 @@ OVER_A = {"map": {"over": A}, "after": ["a"]}
 
 @pytest.fixture
 def small_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (graph_run, run_child_calls):
+    for module in (graph_run, run_children):
         monkeypatch.setattr(module, "MAX_CHILDREN", 10)
 
 

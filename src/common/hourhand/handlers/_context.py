@@ -96,32 +96,14 @@ class Occurrence:
 
 
 @dataclass(kw_only=True, slots=True)
-class JobContext:
-    """The first argument of every handler. Tests of handlers may create one.
+class Attempt:
+    """What a worker knows of an attempt, and a handler does not see: its time and how it ends.
 
-    ``attempt`` counts from 1, and again after a redrive; ``last_error`` is why the attempt before
-    it failed. ``run_at`` is the time that the job was submitted for, ``occurrence`` the occurrence
-    of a schedule, if the job has one. ``idempotency_key`` is the submitter's, ``None`` without one:
-    ``job_id`` is as good a key to hand on to other systems, the same in every attempt. ``deadline``
-    is when the attempt times out, after ``limit_seconds``. ``cancelled`` is truthy once the handler
-    should stop.
-    ``take_start`` is what `limit` takes starts by, and ``keep_cursor`` notes a cursor; both are
+    ``take_start`` is what `RateLimit` takes starts by, and ``keep_cursor`` notes a cursor; both are
     ``None`` in a context that a test created. ``cursor_text`` is the last cursor, as JSON.
     """
 
-    job_id: str
-    run_at: datetime
-    deadline: datetime
-    attempt: int = 1
-    max_attempts: int = 1
-    last_error: ErrorInfo | None = None
-    occurrence: Occurrence | None = None
-    tenant: str | None = None
-    tags: Mapping[str, str] = field(default_factory=dict)
-    idempotency_key: str | None = None
-    trace_id: str | None = None
     cancelled: StopSignal = field(default_factory=StopSignal)
-    logger: JobLogger = field(default_factory=_job_logger)
     ends_at_monotonic: float = math.inf
     limit_seconds: float = math.inf
     monotonic: Callable[[], float] = time.monotonic
@@ -130,11 +112,6 @@ class JobContext:
     cursor_text: str | None = None
     last_progress: Progress | None = field(default=None, init=False)
     _taken: dict[str, str | None] = field(default_factory=dict, init=False)
-
-    @property
-    def lost(self) -> bool:
-        """Whether another worker has the job now, so that this attempt cannot commit anything."""
-        return self.cancelled.reason is StopReason.LOST
 
     @property
     def remaining_seconds(self) -> float:
@@ -160,39 +137,11 @@ class JobContext:
         """Return how the attempt ends of a durable handler that was unwound; else ``None``."""
         return None
 
-    @property
-    def cursor(self) -> Any:
-        """Where the last attempt of this job had come to; ``None`` if none has set it.
-
-        Set it to any JSON value of at most `CURSOR_BYTES` after each part of the work. The next
-        heartbeat stores it, or the end of the attempt: the work since then is done again. Setting
-        it raises `ValueError` for anything else.
-        """
-        return None if self.cursor_text is None else json.loads(self.cursor_text)
-
-    @cursor.setter
-    def cursor(self, value: Any) -> None:
-        try:
-            text = json.dumps(value, allow_nan=False, separators=(",", ":"))
-        except TypeError as error:
-            raise ValueError(f"The cursor must be a JSON value: {error}") from None
-        if len(text) > CURSOR_BYTES:
-            raise ValueError(
-                f"The cursor is {len(text)} bytes of JSON; at most {CURSOR_BYTES} are allowed."
-            )
-        self.cursor_text = text
-        if self.keep_cursor is not None:
-            self.keep_cursor(text)
-
-    def limit(self, name: str) -> RateLimit:
-        """Return the rate limit that handlers share by this name, to take starts of it."""
-        return RateLimit(name, self)
-
     def take(self, name: str, cost: float, max_wait: float | None) -> None:
         """Take a start of a rate limit; see `RateLimit.take`."""
         if self.take_start is None:
             return
-        longest = self._longest_wait(max_wait)
+        longest = self.longest_wait(max_wait)
         has_taken = name in self._taken
         has_progress = has_taken and self._taken[name] != self.cursor_text
         if has_progress and max_wait is None and longest <= 0:
@@ -220,11 +169,88 @@ class JobContext:
 
         await asyncio.to_thread(self.take, name, cost, max_wait)
 
-    def _longest_wait(self, max_wait: float | None) -> float:
+    def longest_wait(self, max_wait: float | None) -> float:
         """Return how many seconds a take may wait. Below 0: there is no time for a call either."""
         if max_wait is None:
             return self.remaining_seconds - min(LEFT_FOR_CALL_SECONDS, self.limit_seconds / 2)
         return min(max_wait, self.remaining_seconds - LEAST_LEFT_SECONDS)
+
+
+@dataclass(kw_only=True, slots=True)
+class JobContext:
+    """The first argument of every handler. Tests of handlers may create one.
+
+    ``job_id``, ``tenant``, ``tags`` and ``trace_id`` are those of the job. ``attempt`` counts from
+    1 up to ``max_attempts``, and again after a redrive; ``last_error`` is why the attempt before
+    it failed. ``run_at`` is the time that the job was submitted for, ``occurrence`` the occurrence
+    of a schedule, if the job has one. ``idempotency_key`` is the submitter's, ``None`` without one:
+    ``job_id`` is as good a key to hand on to other systems, the same in every attempt. ``deadline``
+    is when the attempt times out. ``cancelled`` is truthy once the handler should stop. ``logger``
+    adds the job to each line.
+    """
+
+    job_id: str
+    run_at: datetime
+    deadline: datetime
+    attempt: int = 1
+    max_attempts: int = 1
+    last_error: ErrorInfo | None = None
+    occurrence: Occurrence | None = None
+    tenant: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    idempotency_key: str | None = None
+    trace_id: str | None = None
+    cancelled: StopSignal = field(default_factory=StopSignal)
+    logger: JobLogger = field(default_factory=_job_logger)
+    _attempt: Attempt = field(default_factory=Attempt, repr=False)
+
+    def __post_init__(self) -> None:
+        """Stop the attempt by the signal of the context."""
+        self._attempt.cancelled = self.cancelled
+
+    @property
+    def lost(self) -> bool:
+        """Whether another worker has the job now, so that this attempt cannot commit anything."""
+        return self.cancelled.reason is StopReason.LOST
+
+    @property
+    def remaining_seconds(self) -> float:
+        """The seconds left of the time limit, by a monotonic clock; 0 at its end."""
+        return self._attempt.remaining_seconds
+
+    @property
+    def cursor(self) -> Any:
+        """Where the last attempt of this job had come to; ``None`` if none has set it.
+
+        Set it to any JSON value of at most `CURSOR_BYTES` after each part of the work. The next
+        heartbeat stores it, or the end of the attempt: the work since then is done again. Setting
+        it raises `ValueError` for anything else.
+        """
+        text = self._attempt.cursor_text
+        return None if text is None else json.loads(text)
+
+    @cursor.setter
+    def cursor(self, value: Any) -> None:
+        try:
+            text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+        except TypeError as error:
+            raise ValueError(f"The cursor must be a JSON value: {error}") from None
+        if len(text) > CURSOR_BYTES:
+            raise ValueError(
+                f"The cursor is {len(text)} bytes of JSON; at most {CURSOR_BYTES} are allowed."
+            )
+        self._attempt.cursor_text = text
+        if self._attempt.keep_cursor is not None:
+            self._attempt.keep_cursor(text)
+
+    def limit(self, name: str) -> RateLimit:
+        """Return the rate limit that handlers share by this name, to take starts of it."""
+        return RateLimit(name, self._attempt.take, self._attempt.take_async)
+
+    @property
+    def last_progress(self) -> Progress | None:
+        """What `progress` reported last, with ``done``, ``total`` and ``message``. For tests."""
+        return self._attempt.last_progress
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Report the progress of the work; the job shows it after the next heartbeat.
@@ -232,11 +258,16 @@ class JobContext:
         Raises `ValueError` for what is not a finite number from 0 to `MAX_PROGRESS`. A message
         beyond `PROGRESS_MESSAGE_BYTES` is cut.
         """
-        self.last_progress = Progress(
+        self._attempt.last_progress = Progress(
             done=_amount("done", done),
             total=None if total is None else _amount("total", total),
             message=None if message is None else shorten(str(message), PROGRESS_MESSAGE_BYTES),
         )
+
+
+def attempt_of(context: JobContext) -> Attempt:
+    """Return what the worker of a context uses of it."""
+    return context._attempt
 
 
 MAX_STEPS = 10
@@ -265,7 +296,8 @@ class RateLimit:
     """
 
     name: str
-    context: JobContext = field(repr=False)
+    _take: Callable[[str, float, float | None], None] = field(repr=False)
+    _take_async: Callable[[str, float, float | None], Coroutine[Any, Any, None]] = field(repr=False)
 
     def take(self, cost: float = 1, max_wait: float | None = None) -> None:
         """Take a start: wait for it up to ``max_wait`` seconds, or run the job again at its time.
@@ -280,13 +312,13 @@ class RateLimit:
         Raises `InvalidLimit` for a name that is no shared rate limit, `RateLimitTooLong` if no
         start is left within 30 days, and `ValueError`.
         """
-        self.context.take(self.name, *_checked(cost, max_wait))
+        self._take(self.name, *_checked(cost, max_wait))
 
     def take_async(
         self, cost: float = 1, max_wait: float | None = None
     ) -> Coroutine[Any, Any, None]:
         """Take a start, as `take`, without blocking the event loop of an ``async`` handler."""
-        return self.context.take_async(self.name, *_checked(cost, max_wait))
+        return self._take_async(self.name, *_checked(cost, max_wait))
 
 
 def _checked(cost: float, max_wait: float | None) -> tuple[float, float | None]:

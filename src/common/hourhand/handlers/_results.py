@@ -10,7 +10,8 @@ from typing import Any
 from uuid import UUID
 
 from hourhand.domain.ids import json_text
-from hourhand.handlers._errors import ResultNotJson
+from hourhand.domain.jobs.job import MAX_CONTENT_BYTES
+from hourhand.handlers._errors import ResultNotJson, ResultTooLarge
 
 
 def result_text(value: Any, *, what: str = "result") -> str:
@@ -24,6 +25,17 @@ def result_text(value: Any, *, what: str = "result") -> str:
         return json_text(_as_json(value))
     except Exception as error:
         raise ResultNotJson(f"The {what} is not JSON: {_reason(error)}") from error
+
+
+def kept_text(value: Any, *, what: str = "result") -> str:
+    """Return ``value`` as `result_text` does. Raises `ResultTooLarge` for what no record keeps."""
+    text = result_text(value, what=what)
+    size = len(text.encode())
+    if size > MAX_CONTENT_BYTES:
+        raise ResultTooLarge(
+            f"The {what} is {size:,} bytes of JSON; at most {MAX_CONTENT_BYTES:,} are kept."
+        )
+    return text
 
 
 def _as_json(value: Any) -> Any:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from importlib import import_module
 from typing import (
-    TYPE_CHECKING,
     Any,
     ParamSpec,
     Protocol,
@@ -30,10 +29,8 @@ from hourhand.domain.limits.debounce import Debounce
 from hourhand.domain.limits.unique_keys import Unique
 from hourhand.handlers._context import JobContext
 
-if TYPE_CHECKING:
-    from hourhand.handlers.run_context import RunContext
-
 Payload_contra = TypeVar("Payload_contra", contravariant=True)
+Context_contra = TypeVar("Context_contra", bound=JobContext, contravariant=True)
 Result_co = TypeVar("Result_co", covariant=True)
 F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")
@@ -141,32 +138,25 @@ class PlainSubmits(Protocol):
         """Submit a job of this handler, from an event loop."""
 
 
-class JobFunction(Submits[Payload_contra], Protocol[Payload_contra, Result_co]):
+class HandlerFunction(Submits[Payload_contra], Protocol[Context_contra, Payload_contra, Result_co]):
     """A handler of a payload, as ``@job`` leaves it: the function itself, and two attributes."""
 
-    def __call__(self, ctx: JobContext, payload: Payload_contra) -> Result_co:
+    def __call__(self, ctx: Context_contra, payload: Payload_contra) -> Result_co:
         """Run the handler here and now, as any function."""
 
 
-class PlainJobFunction(PlainSubmits, Protocol[Result_co]):
+class PlainHandlerFunction(PlainSubmits, Protocol[Context_contra, Result_co]):
     """A handler without a payload, as ``@job`` leaves it."""
 
-    def __call__(self, ctx: JobContext) -> Result_co:
+    def __call__(self, ctx: Context_contra) -> Result_co:
         """Run the handler here and now, as any function."""
 
 
-class RunFunction(Submits[Payload_contra], Protocol[Payload_contra, Result_co]):
-    """A durable handler of a payload, as ``@job`` leaves it."""
+JobFunction = HandlerFunction[JobContext, Payload_contra, Result_co]
+"""A handler of a payload that is not durable, as ``@job`` leaves it."""
 
-    def __call__(self, ctx: RunContext, payload: Payload_contra) -> Result_co:
-        """Run the handler here and now, as any function."""
-
-
-class PlainRunFunction(PlainSubmits, Protocol[Result_co]):
-    """A durable handler without a payload, as ``@job`` leaves it."""
-
-    def __call__(self, ctx: RunContext) -> Result_co:
-        """Run the handler here and now, as any function."""
+PlainJobFunction = PlainHandlerFunction[JobContext, Result_co]
+"""A handler without a payload that is not durable, as ``@job`` leaves it."""
 
 
 class Registration(Protocol):
@@ -174,20 +164,12 @@ class Registration(Protocol):
 
     @overload
     def __call__(
-        self, function: Callable[[JobContext, Payload_contra], Result_co], /
-    ) -> JobFunction[Payload_contra, Result_co]: ...
+        self, function: Callable[[Context_contra, Payload_contra], Result_co], /
+    ) -> HandlerFunction[Context_contra, Payload_contra, Result_co]: ...
     @overload
     def __call__(
-        self, function: Callable[[JobContext], Result_co], /
-    ) -> PlainJobFunction[Result_co]: ...
-    @overload
-    def __call__(
-        self, function: Callable[[RunContext, Payload_contra], Result_co], /
-    ) -> RunFunction[Payload_contra, Result_co]: ...
-    @overload
-    def __call__(
-        self, function: Callable[[RunContext], Result_co], /
-    ) -> PlainRunFunction[Result_co]: ...
+        self, function: Callable[[Context_contra], Result_co], /
+    ) -> PlainHandlerFunction[Context_contra, Result_co]: ...
     @overload
     def __call__(self, function: F, /) -> F: ...
 

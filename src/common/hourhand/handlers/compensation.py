@@ -16,11 +16,13 @@ from hourhand.domain.durable.run_calls import IsRecorded, PathOf, Reverse
 from hourhand.domain.ids import canonical_json
 from hourhand.domain.jobs.job import ErrorInfo
 from hourhand.domain.jobs.run_times import DEFAULT_RUN
+from hourhand.handlers._context import Attempt, JobContext
 from hourhand.handlers._errors import NotRetryable, ResultNotJson, StepFailed, holds_suspension
 from hourhand.handlers._registry import Handler, Registry
-from hourhand.handlers.run_arguments import checked_text
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers._results import kept_text
+from hourhand.handlers.run_context import RunContext, branch_of, durable_context
 from hourhand.handlers.run_state import RunState
+from hourhand.handlers.run_steps import step_at
 from hourhand.ports.durable_run import Effect, ReversedRun
 
 MAX_NAMED = 10
@@ -50,17 +52,17 @@ def compensation_handler(find: Callable[[str], Handler]) -> Handler:
 
     def compensate(context: RunContext, payload: dict) -> dict[str, Any]:  # type: ignore[type-arg]
         """Reverse the steps of a run, the newest first."""
-        asked = canonical_json(payload)
-        reversed_run: ReversedRun | None = context.ask_now(Reverse(asked))
+        branch = branch_of(context)
+        reversed_run: ReversedRun | None = branch.answer_now(Reverse(canonical_json(payload)))
         if reversed_run is None:
             return {"run": payload["run"], "reversed": []}
         handler = find(reversed_run.job.handler)
         if not handler.is_durable:
-            raise context.state.unwind(NOT_DURABLE)
+            raise branch.state.unwind(NOT_DURABLE)
         state = _replay(context, handler, reversed_run)
         if isinstance(state.unwinding, ErrorInfo):
             # The code does not fit the journal: this job ends as the run would.
-            raise context.state.unwind(state.unwinding)
+            raise branch.state.unwind(state.unwinding)
         answer = reversed_run.run.answer
         functions = {answer(PathOf(path, older)): each for path, older, each in state.reversals}
         effects, done, failed = reversed_run.effects, [], []
@@ -72,7 +74,7 @@ def compensation_handler(find: Callable[[str], Handler]) -> Handler:
         for (path, key, text), function in _killers_last(context, newest_first):
             result = None if text is None else json.loads(text)
             try:
-                context.step_at(path, _to_the_end, function, result, key)
+                step_at(branch, path, _to_the_end, function, result, key)
                 done.append(path)
             except StepFailed as error:
                 failed.append(str(error))
@@ -99,7 +101,7 @@ def _killers_last(context: RunContext, reversals: list[Reversed]) -> list[Revers
 
     Such a reversal leaves no record. The order is no part of the journal: each has its own path.
     """
-    unknown = [one for one in reversals if not context.run.answer(IsRecorded(one[0][0]))]
+    unknown = [one for one in reversals if not branch_of(context).run.answer(IsRecorded(one[0][0]))]
     killers = unknown[: max(context.attempt - SAME_FIRST, 0)]
     return [one for one in reversals if one not in killers] + killers
 
@@ -107,7 +109,13 @@ def _killers_last(context: RunContext, reversals: list[Reversed]) -> list[Revers
 def _replay(context: RunContext, handler: Handler, target: ReversedRun) -> RunState:
     """Replay a run to the end of its journal; return the state, with the reversals of its steps."""
     is_async = inspect.iscoroutinefunction(handler.function)
-    replayed = RunContext(
+    branch = branch_of(context)
+    attempt = Attempt(
+        ends_at_monotonic=branch.ends_at_monotonic,
+        monotonic=branch.monotonic,
+        limit_seconds=target.job.timeout_seconds,
+    )
+    replayed = JobContext(
         job_id=target.job.id,
         run_at=target.job.run_at,
         deadline=context.deadline,
@@ -115,22 +123,19 @@ def _replay(context: RunContext, handler: Handler, target: ReversedRun) -> RunSt
         tags=dict(target.job.tags),
         idempotency_key=target.job.idempotency_key,
         logger=context.logger,
-        ends_at_monotonic=context.ends_at_monotonic,
-        monotonic=context.monotonic,
-        run=target.run,
-        limit_seconds=target.job.timeout_seconds,
-        state=RunState(is_async=is_async, passes=context.state.passes),
+        _attempt=attempt,
     )
+    state = RunState(is_async=is_async, passes=branch.state.passes)
     arguments = handler.arguments(target.payload_text)
     # Its end was an error, or it was cancelled: it raises here what it raised there.
     try:
-        value = handler.function(replayed, *arguments)
+        value = handler.function(durable_context(replayed, target.run, state), *arguments)
         if inspect.isawaitable(value):
             _wait_for(value)
     except BaseException as error:  # noqa: BLE001 - whatever it raises, it raised before
         if not holds_suspension(error):
-            replayed.state.failure(error)
-    return replayed.state
+            state.failure(error)
+    return state
 
 
 def _to_the_end(function: Callable[[Any, str], Any], result: Any, key: str) -> Any:
@@ -141,7 +146,7 @@ def _to_the_end(function: Callable[[Any, str], Any], result: Any, key: str) -> A
     value = function(result, key)
     value = _wait_for(value) if inspect.isawaitable(value) else value
     try:
-        checked_text(value)
+        kept_text(value)
     except ResultNotJson:
         return None
     return value

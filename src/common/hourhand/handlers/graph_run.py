@@ -22,7 +22,7 @@ from hourhand.domain.durable.run_calls import (
     EndWait,
     FindJoined,
     IsRecorded,
-    RunCall,
+    NextChildren,
 )
 from hourhand.domain.errors import HourhandError, InvalidInput, TooLarge
 from hourhand.domain.graphs.decisions import next_decisions, outcome_of
@@ -39,8 +39,10 @@ from hourhand.domain.ids import canonical_json
 from hourhand.domain.jobs.job import ErrorInfo, JobStatus
 from hourhand.domain.jobs.parents import ChildSpec, quoted, stored_result
 from hourhand.handlers._errors import GraphFailed
-from hourhand.handlers.run_child_calls import RESULTS_TOGETHER, require_few, tolerated
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers.run_calls import ANY_CHILD, Branch
+from hourhand.handlers.run_children import RESULTS_TOGETHER, require_few, submit_next, tolerated
+from hourhand.handlers.run_context import RunContext, branch_of
+from hourhand.handlers.run_steps import step_at
 
 _KINDS = {type(None): "null", str: "string", dict: "object", bool: "boolean"}
 
@@ -50,8 +52,9 @@ MAX_NAMED = 10
 
 def run_graph(ctx: RunContext, payload: dict) -> dict[str, int]:  # type: ignore[type-arg]
     """Run a graph, whose definition is the payload."""
-    recorded = ctx.step_at(DEFINITION, lambda: payload)
-    graph = GraphRun(ctx, parse_graph(recorded))
+    branch = branch_of(ctx)
+    recorded = step_at(branch, DEFINITION, lambda: payload)
+    graph = GraphRun(branch, parse_graph(recorded))
     while True:
         # Before any decision: a redrive redrives the nodes that failed.
         graph.submit_decided()
@@ -61,7 +64,7 @@ def run_graph(ctx: RunContext, payload: dict) -> dict[str, int]:  # type: ignore
         # Recorded before it is acted on: an end may change later, a decision does not.
         graph.record(progress.decisions)
     if progress.verdict is None:
-        raise ctx.wait_for_children()
+        raise branch.unwind(ANY_CHILD)
     if progress.verdict is JobStatus.DEAD:
         raise GraphFailed(graph.failure())
     return graph.counts()
@@ -70,10 +73,10 @@ def run_graph(ctx: RunContext, payload: dict) -> dict[str, int]:  # type: ignore
 class GraphRun:
     """One invocation of a graph: what its journal says of the nodes, and their submission."""
 
-    def __init__(self, ctx: RunContext, definition: GraphDefinition) -> None:
-        """Take the context of the run, and the definition as it was recorded."""
+    def __init__(self, branch: Branch, definition: GraphDefinition) -> None:
+        """Take what makes the calls of the run, and the definition as it was recorded."""
         self.definition = definition
-        self._ctx = ctx
+        self._branch = branch
         self._as_passed: dict[str, Any] = {}
 
     def decided(self) -> dict[str, Decision]:
@@ -81,13 +84,13 @@ class GraphRun:
 
         A skip holds for its round alone: after a redrive the nodes before may end otherwise.
         """
-        standing = self._ctx.run.answer(DecisionsOn(self.definition.names))
+        standing = self._branch.run.answer(DecisionsOn(self.definition.names))
         return {name: Decision(letter) for name, letter in standing.items()}
 
     def record(self, decisions: Mapping[str, Decision]) -> None:
         """Record new decisions."""
         letters = {name: decision.value for name, decision in decisions.items()}
-        self._ask(Decide(self.definition.names, letters))
+        self._branch.answer_now(Decide(self.definition.names, letters))
 
     def ends(self) -> dict[str, Outcome | None]:
         """Return how the nodes ended, ``None`` for those that have not."""
@@ -139,7 +142,7 @@ class GraphRun:
         """Raise `TooManyChildren` if the graph had too many jobs with those of ``nodes``."""
         if not nodes:
             return
-        before: int = self._ask(ChildrenTotal())
+        before = self._branch.answer_now(ChildrenTotal())
         for is_exact in (False, True):
             total = before + sum(self._size(node, is_exact=is_exact) for node in nodes)
             if total <= MAX_CHILDREN:
@@ -175,7 +178,7 @@ class GraphRun:
         if joined is not None and (
             refusal is not None or is_decided(joined.call, joined.succeeded, joined.failed)
         ):
-            self._ask(CancelChildren(node.name))
+            self._branch.answer_now(CancelChildren(node.name))
 
     def _succeeded(self, name: str) -> bool:
         """Whether all jobs of a node succeeded: in no round anything is left to do for it.
@@ -198,21 +201,19 @@ class GraphRun:
         elif items():
             call = _map_call(node, len(items()))
         else:
-            self._ctx.step_at(node.name, list)
+            step_at(self._branch, node.name, list)
             return
-        self._ctx.submit_all(node.name, call, self._specs(node, items))
+        submission = NextChildren(node.name, call, self._specs(node, items))
+        self._branch.carry_out_now(submit_next(self._branch, submission))
 
     def _refuse(self, node: Node, refused: HourhandError) -> Value | Failure:
         """Record that a node failed in this round of the graph, without a job."""
         error = ErrorInfo(type=type(refused).__name__, message=refused.detail, retryable=False)
         path = refusal_path(node.name)
-        end: Value | Failure = self._ask(EndWait(path, Failure(error)))
-        return end
+        return self._branch.answer_now(EndWait(path, Failure(error)))
 
     def _refusal(self, node: Node) -> Value | Failure | None:
-        path = refusal_path(node.name)
-        end: Value | Failure | None = self._ask(EndOfWait(path))
-        return end
+        return self._branch.answer_now(EndOfWait(refusal_path(node.name)))
 
     def _specs(self, node: Node, items: Callable[[], list[Any]]) -> Callable[[int], ChildSpec]:
         """Return what builds the children of a node.
@@ -257,8 +258,7 @@ class GraphRun:
         if self._end(node) is not Outcome.FAILED or joined is None:
             return None
         index = next(joined.failed_indexes())
-        failure: Failure = self._ask(ChildFailure(node.name, index))
-        return failure.error
+        return self._branch.answer_now(ChildFailure(node.name, index)).error
 
     def _items(self, node: Node) -> list[Any]:
         """Return the items of a map. Raises `InvalidInput` for a result that has no such list."""
@@ -317,7 +317,7 @@ class GraphRun:
         total = 0 if joined is None else joined.call.total
         for start in range(0, total, RESULTS_TOGETHER):
             some = range(start, min(start + RESULTS_TOGETHER, total))
-            texts = self._ask(ChildResults(name, some))
+            texts = self._branch.answer_now(ChildResults(name, some))
             yield from (None if text is None else json.loads(text) for text in texts)
 
     # --- ends ---
@@ -337,16 +337,13 @@ class GraphRun:
         return Outcome.SUCCEEDED
 
     def _joined(self, name: str) -> JoinedCall | None:
-        return self._ctx.run.answer(FindJoined(name))
+        return self._branch.run.answer(FindJoined(name))
 
     def _is_empty_map(self, name: str) -> bool:
-        return self._is_map(name) and self._ctx.run.answer(IsRecorded(name))
+        return self._is_map(name) and self._branch.run.answer(IsRecorded(name))
 
     def _is_map(self, name: str) -> bool:
         return self.definition.nodes[name].map is not None
-
-    def _ask(self, call: RunCall[Any]) -> Any:
-        return self._ctx.ask_now(call)
 
 
 def _map_call(node: Node, total: int) -> ChildrenCall:

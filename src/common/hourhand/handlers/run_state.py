@@ -1,21 +1,26 @@
-"""What the contexts of one invocation of a durable run share: its lock, and how it was unwound."""
+"""What the branches of one invocation of a durable run share: its lock, and how it was unwound."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
 
-from hourhand.domain.durable.calls import RunEnds, RunLost, StepOptions, Suspension, Try, together
+from hourhand.domain.durable.calls import RunEnds, RunLost, Suspension, Try, together
+from hourhand.domain.durable.run_calls import FailStep
 from hourhand.domain.errors import QuotaExceeded, Unavailable, WrittenByNewer
 from hourhand.domain.jobs.job import ErrorInfo
 from hourhand.handlers._errors import NoStepKey, NotAwaited, Suspended, holds_suspension
 
 T = TypeVar("T")
+
+_OURS = str(Path(__file__).parent)
 
 CURRENT_STEP: ContextVar[str | None] = ContextVar("hourhand_step", default=None)
 """The key of the step whose function runs."""
@@ -85,10 +90,10 @@ Reversal = tuple[str, tuple[str, ...], Callable[[Any, str], Any]]
 
 @dataclass(frozen=True, slots=True)
 class RunningStep:
-    """The step whose function runs, and when its time is over."""
+    """The step whose function runs, and when its time is over: then it fails as by ``overrun``."""
 
     attempt: Try
-    options: StepOptions
+    overrun: Callable[[], FailStep]
     ends_at_monotonic: float
 
 
@@ -173,6 +178,74 @@ class RunState:
         with self.lock:
             self.unwindings.append((why, by))
         return Suspended(_told(why))
+
+
+class PendingCall(Coroutine[Any, Any, Any]):
+    """A call of the context. A handler that returns without an await of it fails.
+
+    It has no truth value and is equal to nothing: an await is missing there.
+    """
+
+    def __init__(
+        self, start: Callable[[], Coroutine[Any, Any, Any]], path: str, state: RunState
+    ) -> None:
+        """Take what carries the call out, its path, and the state of its run."""
+        self._start, self._state = start, state
+        self._running: Coroutine[Any, Any, Any] | None = None
+        method, frame = "", sys._getframe(1)
+        while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+            method, frame = frame.f_code.co_name, frame.f_back
+        file = Path(frame.f_code.co_filename).name
+        self._what = f"{method}() of {path} in {file}, line {frame.f_lineno},"
+        state.not_awaited[id(self)] = self
+
+    def __str__(self) -> str:
+        """Return which call it is, and where the code makes it."""
+        return self._what
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise NotAwaited(
+            f"The call {self} has no value until it is awaited. Write await before it."
+        )
+
+    __bool__ = __eq__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __hash__ = object.__hash__
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        """Carry the call out."""
+        return self._begun().__await__()
+
+    def send(self, value: Any) -> Any:
+        """Go on, for a task whose coroutine this is."""
+        return self._begun().send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """Go on with an error, for a task whose coroutine this is."""
+        begun = self._begun()
+        self._note_if_left()
+        return begun.throw(*error)
+
+    def close(self) -> None:
+        """Give the call up."""
+        self._begun().close()
+
+    def _begun(self) -> Coroutine[Any, Any, Any]:
+        if self._running is None:
+            del self._state.not_awaited[id(self)]
+            self._running = self._carried_out()
+        return self._running
+
+    async def _carried_out(self) -> Any:
+        try:
+            return await self._start()
+        except asyncio.CancelledError:
+            self._note_if_left()
+            raise
+
+    def _note_if_left(self) -> None:
+        """Count the call as not awaited if the handler has returned: its loop cancels the rest."""
+        if self._state.main is not None and self._state.main.done():
+            self._state.not_awaited[id(self)] = self
 
 
 def _told(why: Any) -> str:

@@ -27,6 +27,8 @@ from hourhand.handlers import (
     is_suspension,
     result_text,
 )
+from hourhand.handlers._context import attempt_of
+from hourhand.handlers.run_context import branch_of
 from hourhand.job_logger import fields_of
 from hourhand.memory.job_logs import MemoryJobLogs
 from hourhand.ports.clock import Clock
@@ -107,12 +109,13 @@ class InlineRunner:
             opened = run_context(context, handler, pulse)
             if isinstance(opened, Finished):
                 return opened
-            opened.state.passes = _passes()
-            opened.state.before_call = partial(self._handlers.before_step, job.handler)
+            state = branch_of(opened).state
+            state.passes = _passes()
+            state.before_call = partial(self._handlers.before_step, job.handler)
             context = opened
         stop.context = context
         ended, error = self._call(job, context, payload_text)
-        if context.remaining_seconds > 0 or context.unwound_as() is not None:
+        if context.remaining_seconds > 0 or attempt_of(context).unwound_as() is not None:
             finished = finished_call(ended, context, context.last_progress)
         else:
             finished = timed_out(job, ended, None, context.last_progress)
@@ -142,7 +145,7 @@ class InlineRunner:
             value = handler.function(context, *handler.arguments(payload_text))
             if inspect.isawaitable(value):
                 value = _wait_for(value)
-            context.before_end()
+            attempt_of(context).before_end()
             return Returned(result_text(value)), None
         except _passes():
             raise

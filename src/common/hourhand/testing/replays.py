@@ -22,8 +22,8 @@ from hourhand.domain.durable.records import (
 from hourhand.domain.ids import canonical_json
 from hourhand.domain.jobs.job import Content, ErrorInfo, Job, JobStatus
 from hourhand.domain.times import to_ms
-from hourhand.handlers import Handler, Registry, is_suspension
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers import Handler, JobContext, Registry, is_suspension
+from hourhand.handlers.run_context import RunContext, branch_of, durable_context
 from hourhand.handlers.run_state import Restart, RunState
 from hourhand.memory.clock import START, MemoryClock
 from hourhand.memory.job_store import MemoryJobStore
@@ -82,22 +82,18 @@ def replay(journal: Mapping[str, Any], handler: Callable[..., Any]) -> Replay:
         scope_of(job, clock.now() + _HOUR),
         replays_only=True,
     )
-    context = RunContext(
-        job_id=job.id,
-        run_at=job.run_at,
-        deadline=clock.now() + _HOUR,
-        run=run,
-        state=RunState(is_async=inspect.iscoroutinefunction(handler)),
+    context = durable_context(
+        JobContext(job_id=job.id, run_at=job.run_at, deadline=clock.now() + _HOUR),
+        run,
+        RunState(is_async=inspect.iscoroutinefunction(handler)),
     )
     value, error = _call(entry, context, canonical_json(payload))
-    return _judged(context, run, value, error)
+    return _judged(branch_of(context).state, run, value, error)
 
 
-def _judged(
-    context: RunContext, run: Invocation, value: Any, error: BaseException | None
-) -> Replay:
+def _judged(state: RunState, run: Invocation, value: Any, error: BaseException | None) -> Replay:
     left_over = tuple(run.journal.unvisited())
-    match context.state.unwinding:
+    match state.unwinding:
         case ErrorInfo() as ended:
             raise ReplayMismatch(f"{ended.type}: {ended.message}")
         case Suspension() as suspension:
@@ -118,7 +114,7 @@ def _call(
         value = handler.function(context, *handler.arguments(payload_text))
         if inspect.isawaitable(value):
             value = asyncio.run(_awaited(value))
-        context.before_end()
+        branch_of(context).before_end()
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - what the handler raises is what is asked for

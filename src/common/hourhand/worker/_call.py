@@ -19,6 +19,7 @@ from hourhand.handlers import (
     is_suspension,
     result_text,
 )
+from hourhand.handlers._context import attempt_of
 from hourhand.ports.handler_runner import Finished
 from hourhand.worker._errors import error_info, stack_of
 from hourhand.worker._watchdog import Watchdog
@@ -121,7 +122,7 @@ class HandlerCall:
             value = self._handler.function(self._context, *arguments)
             if inspect.isawaitable(value):
                 value = self._wait_for(value)
-            self._context.before_end()
+            attempt_of(self._context).before_end()
             return Returned(result_text(value))
         except BaseException as error:  # noqa: BLE001 - SystemExit and its kind end a job, not us
             if is_suspension(error):
@@ -168,8 +169,9 @@ def finished_call(
     stopped as asked. A durable handler that was unwound suspends, restarts or ends its run,
     whatever it returned or raised after that.
     """
-    unwound = context.unwound_as()
-    context.refuse_calls()
+    attempt = attempt_of(context)
+    unwound = attempt.unwound_as()
+    attempt.refuse_calls()
     if unwound is not None:
         if not (isinstance(ended, Returned) and ended.was_unwound):
             context.logger.warning(

@@ -25,6 +25,7 @@ from hourhand.handlers import (
     StopSignal,
     UnknownHandler,
 )
+from hourhand.handlers._context import Attempt
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_runner import Finished, Pulse, TakeStart
 from hourhand.services.jobs.execution import NOT_BEGUN, can_end_in_time
@@ -216,12 +217,14 @@ def job_context(
         deadline=floor_ms(clock.now() + timedelta(seconds=job.timeout_seconds)),
         cancelled=stop,
         logger=JobLogger(logger, fields),
-        ends_at_monotonic=clock.monotonic() + job.timeout_seconds,
-        limit_seconds=float(job.timeout_seconds),
-        monotonic=clock.monotonic,
-        take_start=_one_at_a_time(pulse.take_start),
-        keep_cursor=pulse.keep_cursor,
-        cursor_text=job.cursor,
+        _attempt=Attempt(
+            ends_at_monotonic=clock.monotonic() + job.timeout_seconds,
+            limit_seconds=float(job.timeout_seconds),
+            monotonic=clock.monotonic,
+            take_start=_one_at_a_time(pulse.take_start),
+            keep_cursor=pulse.keep_cursor,
+            cursor_text=job.cursor,
+        ),
     )
 
 
@@ -238,22 +241,14 @@ def handler_of(job: Job, find: Callable[[str], Handler]) -> Handler:
 def run_context(context: JobContext, handler: Handler, pulse: Pulse) -> RunContext | Finished:
     """Return the context of a durable handler; how the attempt ends if its run cannot go on."""
     # Imported here: it needs asyncio, whose import takes 0.03 s.
-    from hourhand.handlers.run_context import RunContext  # noqa: PLC0415
+    from hourhand.handlers.run_context import durable_context  # noqa: PLC0415
     from hourhand.handlers.run_state import RunState  # noqa: PLC0415
 
     opened = pulse.open_run()
     if isinstance(opened, Finished):
         return opened
-    fields = {
-        name: getattr(context, name)
-        for name, field in JobContext.__dataclass_fields__.items()
-        if field.init
-    }
-    return RunContext(
-        **fields,
-        run=opened,
-        state=RunState(is_async=inspect.iscoroutinefunction(handler.function)),
-    )
+    is_async = inspect.iscoroutinefunction(handler.function)
+    return durable_context(context, opened, RunState(is_async=is_async))
 
 
 def _occurrence_of(job: Job) -> Occurrence | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.ticks.timings import Timings
 from hourhand.handlers import JobContext, StopReason, StopSignal
+from hourhand.handlers._context import attempt_of
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.telemetry import Telemetry
@@ -102,12 +103,13 @@ class Watch:
     ) -> None:
         self._tools, self._record, self._job = tools, record, job
         self._call, self._heart, self._context = call, heart, context
+        self._attempt = attempt_of(context)
         self._stack: str | None = None
         self._told_at: float | None = None
 
     @property
     def _limit(self) -> float:
-        return self._context.limit_at_monotonic
+        return self._attempt.limit_at_monotonic
 
     def to_the_end(self) -> Finished:
         """Watch until the handler ended, or its outcome may be committed although it did not."""
@@ -133,20 +135,20 @@ class Watch:
         return self._finished()
 
     def _finished(self) -> Finished:
-        ended, progress = self._call.ended, self._context.last_progress
+        ended, progress = self._call.ended, self._attempt.last_progress
         if ended is None:
-            overran = self._context.step_overran(still_runs=True)
+            overran = self._attempt.step_overran(still_runs=True)
             if overran is not None:
                 return replace(overran, progress=progress)
             return timed_out(self._job, None, self._stack, progress)
-        if self._is_over_time and self._context.unwound_as() is None:
+        if self._is_over_time and self._attempt.unwound_as() is None:
             return timed_out(self._job, ended, self._stack, progress)
         return finished_call(ended, self._context, progress)
 
     @property
     def _is_over_time(self) -> bool:
         """Whether the time of the handler was over; that of a step is judged by its run."""
-        return self._told_at is not None and self._told_at >= self._context.ends_at_monotonic
+        return self._told_at is not None and self._told_at >= self._attempt.ends_at_monotonic
 
     def _tell_over_time(self, now: float) -> None:
         self._told_at = now

@@ -32,7 +32,7 @@ from hourhand.domain.jobs.log import ListOrder
 from hourhand.domain.jobs.run_times import records_end
 from hourhand.domain.jobs.transitions import keep_journal
 from hourhand.domain.side_items import SideItem, SideItemUpdate
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers.run_context import RunContext, branch_of
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.job_store import Refused
 from hourhand.ports.side_item_store import SideItemWrite
@@ -358,7 +358,7 @@ def test_a_run_that_is_redriven_fresh_as_its_reversal_began_is_reversed(
 
     def handler(ctx: RunContext) -> None:
         ctx.step("a", int, compensate=lambda *told: reversed_.append(told))
-        if ctx.run.segment == 0:
+        if branch_of(ctx).run.segment == 0:
             raise NotRetryable("no")
 
     def redriven_before(jobs: Any, job: Job, build: Any) -> Any:
@@ -461,7 +461,7 @@ def test_a_fresh_redrive_keeps_the_signals_that_were_returned_from_its_waits() -
 
     def handler(ctx: RunContext) -> Any:
         said = ctx.wait_for("s", timeout=60, default="nothing")
-        if ctx.run.segment == 0:
+        if branch_of(ctx).run.segment == 0:
             raise NotRetryable("no")
         return said
 

@@ -30,7 +30,7 @@ from hourhand.domain.jobs.parents import (
 from hourhand.domain.jobs.run_times import records_end
 from hourhand.domain.side_items import SideItemUpdate
 from hourhand.domain.times import to_ms
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers.run_context import RunContext, branch_of
 from hourhand.ports.job_store import Refused
 from hourhand.services.durable import children as children_module
 from hourhand.services.durable import run_children
@@ -67,8 +67,9 @@ class Opened:
         self.again()
 
     def _kept(self, _world: RunWorld, ctx: RunContext) -> None:
-        assert isinstance(ctx.run, Invocation)
-        self.runs.append(ctx.run)
+        run = branch_of(ctx).run
+        assert isinstance(run, Invocation)
+        self.runs.append(run)
         raise HandlerKilled
 
     def again(self) -> Invocation:

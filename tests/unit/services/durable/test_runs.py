@@ -14,7 +14,7 @@ from hourhand.domain.errors import WrittenByNewer, WrongState
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus, Outcome
 from hourhand.domain.jobs.run_times import records_end
 from hourhand.domain.side_items import SideItemKind
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers.run_context import RunContext, branch_of
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.services.durable import run_records, run_waits, runs
 from hourhand.services.durable.runs import DurableRuns
@@ -422,7 +422,7 @@ def test_a_restart_lets_the_object_of_the_payload_before_expire() -> None:
     large = "x" * 300_000
 
     def handler(ctx: RunContext) -> None:
-        if ctx.run.segment == 0:
+        if branch_of(ctx).run.segment == 0:
             ctx.restart(f"{large} again")
         ctx.wait_for("go")
 

@@ -28,12 +28,12 @@ from hourhand.domain.jobs.parents import ChildSpec
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.waiting import Reserved, TakenStart
 
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 
 @dataclass_transform(frozen_default=True)
-class RunCall(Generic[R]):
-    """A call whose answer is an ``R``. Each kind is a dataclass that stays as it is made."""
+class RunCall(Generic[R_co]):
+    """A call whose answer is an ``R_co``. Each kind is a dataclass that stays as it is made."""
 
     def __init_subclass__(cls) -> None:
         """Make a kind of call. Less is made than of other values: a worker's start waits for it."""
