@@ -43,7 +43,6 @@ from hourhand.services.durable.members import require_child_handler
 from hourhand.services.jobs.aspects import DONE, LEFT, Settled
 from hourhand.services.jobs.drafts import Drafts
 from hourhand.services.jobs.due import DueJobs
-from hourhand.services.jobs.new_job import build_job
 from hourhand.services.jobs.operations import OperationsService
 from hourhand.services.jobs.payload_store import PayloadStore
 from hourhand.services.jobs.quota_gate import QuotaGate
@@ -108,10 +107,8 @@ class Children:
         handler = require_child_handler(self.drafts.handlers, request.handler)
         job_id = child_id(link.run_id, link.segment, link.join_key, link.index)
         now = self.clock.now()
-        draft = self.drafts.draft(request, handler, job_id, now, RUN, run.trace_id)
-        child = replace(
-            build_job(request, draft), parent=replace(link, reads_results=spec.reads_results)
-        )
+        job = self.drafts.draft(request, handler, job_id, now, RUN, run.trace_id)
+        child = replace(job, parent=replace(link, reads_results=spec.reads_results))
         refusal = None if link.is_abandoned else self.deadlocks.refusal(run, child)
         if refusal is not None:
             raise CannotStart(refusal)

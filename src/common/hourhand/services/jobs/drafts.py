@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from hourhand.domain.errors import FieldError, InvalidInput, did_you_mean
+from hourhand.domain.ids import trace_id_for
+from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.submission import NewJob
 from hourhand.domain.ticks.timings import Timings
+from hourhand.domain.times import floor_ms
 from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
 from hourhand.services.jobs.new_job import (
-    Draft,
     PayloadCheck,
     accept_any,
     named_limits,
+    pending_job,
     require_chosen_key,
     require_expiry_after,
     require_shared_limits,
@@ -44,11 +47,15 @@ class Drafts:
         now: datetime,
         actor: str,
         trace_id: str | None,
-    ) -> Draft:
-        """Return what `build_job` needs beside the submission.
+        *,
+        submission: str = "",
+        unique_key: tuple[str, int] | None = None,
+    ) -> Job:
+        """Return the job to be put. Its payload is kept, if it is too large for the item.
 
-        Raises `InvalidInput` for impossible times or a payload that the handler cannot take,
-        `NoKeyedLimit`, `TooLarge` and `Unavailable`.
+        ``submission`` tells this submission from others under the same id or key; a random id needs
+        no such mark. Raises `InvalidInput` for impossible times or a payload that the handler
+        cannot take, `NoKeyedLimit`, `TooLarge` and `Unavailable`.
         """
         self.check_payload(request.handler, request.payload_text)
         run_at = self.require_valid_policies(request, handler, now)
@@ -56,17 +63,25 @@ class Drafts:
         limits = named_limits(self.handlers, handler.name, request.limits)
         limit_keys = resolve_limit_keys(request, limits)
         kept_until = payload_kept_until(run_at, policies.retention_seconds, self.timings)
-        payload = self.contents.keep_payload(job_id, request.payload_text, kept_until)
-        return Draft(
-            job_id=job_id,
-            now=now,
+        return pending_job(
+            job_id,
+            request.handler,
+            policies,
+            self.contents.keep_payload(job_id, request.payload_text, kept_until),
+            kept_until,
             run_at=run_at,
-            policies=policies,
-            payload=payload,
-            payload_kept_until=kept_until if payload.item is not None else None,
+            now=now,
             actor=actor,
-            trace_id=trace_id,
+            reason=submission,
+            expires_at=floor_ms(request.expires_at) if request.expires_at else None,
+            idempotency_key=request.idempotency_key,
+            body_hash=request.body_hash if request.has_callers_name or unique_key else None,
+            tenant=request.tenant,
+            tags=request.tags,
+            limits=request.limits,
             limit_keys=limit_keys,
+            unique_key=unique_key,
+            trace_id=trace_id or trace_id_for(job_id),
         )
 
     def require_valid(self, request: NewJob, handler: HandlerInfo, now: datetime) -> None:

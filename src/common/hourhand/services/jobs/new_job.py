@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hourhand.domain.errors import FieldError, InvalidInput, NoKeyedLimit, did_you_mean
-from hourhand.domain.ids import trace_id_for
+from hourhand.domain.ids import job_id_for_key, occurrence_job_id, unique_job_id
 from hourhand.domain.jobs.job import (
     Content,
     EventKind,
@@ -36,15 +36,12 @@ from hourhand.domain.limits.job_limits import (
 )
 from hourhand.domain.limits.keys import KeyFields
 from hourhand.domain.times import floor_ms
+from hourhand.ports.control_store import ControlStore
 from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
+from hourhand.ports.randomness import Randomness
 
 if TYPE_CHECKING:
     from hourhand.domain.schedules.schedule import ScheduleDefinition
-from dataclasses import field
-
-from hourhand.domain.ids import job_id_for_key, occurrence_job_id, unique_job_id
-from hourhand.ports.control_store import ControlStore
-from hourhand.ports.randomness import Randomness
 
 OLDEST_RUN_AT = timedelta(days=1)
 LATEST_RUN_AT = datetime(2201, 1, 1, tzinfo=UTC)
@@ -64,27 +61,6 @@ class Policies:
     retention_seconds: int
     on_lost: OnLost
     retry: RetryPolicy
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Draft:
-    """What is settled about a new job before it is written.
-
-    ``submission`` tells this submission from others under the same id or key; a random id needs
-    no such mark.
-    """
-
-    job_id: str
-    now: datetime
-    run_at: datetime
-    policies: Policies
-    payload: Content
-    payload_kept_until: datetime | None
-    actor: str
-    trace_id: str | None
-    submission: str = ""
-    limit_keys: bytes | None = None
-    unique_key: tuple[str, int] | None = None
 
 
 PayloadCheck: TypeAlias = Callable[[str, str], None]
@@ -199,40 +175,40 @@ def require_expiry_after(expires_at: datetime | None, run_at: datetime, now: dat
         raise _invalid("expires_at", "must be after the job's time and not in the past")
 
 
-def build_job(request: NewJob, draft: Draft) -> Job:
-    """Return the job to be put, without a place in the index (see `DueJobs.put`)."""
-    policies = draft.policies
+def pending_job(
+    job_id: str,
+    handler: str,
+    policies: Policies,
+    payload: Content,
+    kept_until: datetime,
+    *,
+    now: datetime,
+    actor: str,
+    reason: str,
+    **fields: Any,
+) -> Job:
+    """Return a job to be put, without a place in the index (see `DueJobs.put`).
+
+    ``kept_until``: of a payload that is in an item beside it. ``fields``: the time and all others.
+    """
     submitted = HistoryEvent(
-        kind=EventKind.SUBMITTED,
-        at=draft.now,
-        status=JobStatus.PENDING,
-        actor=draft.actor,
-        reason=draft.submission,
+        kind=EventKind.SUBMITTED, at=now, status=JobStatus.PENDING, actor=actor, reason=reason
     )
     return Job(
-        id=draft.job_id,
-        handler=request.handler,
+        id=job_id,
+        handler=handler,
         status=JobStatus.PENDING,
-        run_at=draft.run_at,
-        created_at=draft.now,
-        payload=draft.payload,
-        payload_kept_until=draft.payload_kept_until,
+        created_at=now,
+        payload=payload,
+        payload_kept_until=kept_until if payload.item is not None else None,
         priority=policies.priority,
         queue=policies.priority,
         timeout_seconds=policies.timeout_seconds,
         retention_seconds=policies.retention_seconds,
-        expires_at=floor_ms(request.expires_at) if request.expires_at else None,
         on_lost=policies.on_lost,
         retry=policies.retry,
-        idempotency_key=request.idempotency_key,
-        body_hash=request.body_hash if request.has_callers_name or draft.unique_key else None,
-        tenant=request.tenant,
-        tags=request.tags,
-        limits=request.limits,
-        limit_keys=draft.limit_keys,
-        unique_key=draft.unique_key,
         history=(submitted,),
-        trace_id=draft.trace_id or trace_id_for(draft.job_id),
+        **fields,
     )
 
 

@@ -27,7 +27,7 @@ from hourhand.ports.randomness import Randomness
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.drafts import Drafts, require_handler
 from hourhand.services.jobs.due import DueJobs
-from hourhand.services.jobs.new_job import DerivedIds, build_job, key_fields
+from hourhand.services.jobs.new_job import DerivedIds, key_fields
 from hourhand.services.jobs.payload_store import fits_inline
 from hourhand.services.jobs.puts import PUT_TOGETHER, PutPace, no_time_left
 from hourhand.services.jobs.quota_gate import QuotaGate
@@ -231,15 +231,18 @@ class SubmissionService:
             key = UniqueKey(unique, digest, lambda _job, _now: request.as_change())
 
         def build(job_id: str, now: datetime, unique_key: tuple[str, int]) -> Job:
-            draft = self.drafts.draft(request, handler, job_id, now, actor, trace_id)
-            kept = max(draft.policies.retention_seconds, key.unique.shortest_retention_seconds)
-            settled = replace(
-                draft,
-                policies=replace(draft.policies, retention_seconds=kept),
+            job = self.drafts.draft(
+                request,
+                handler,
+                job_id,
+                now,
+                actor,
+                trace_id,
                 submission=self.randomness.nonce()[:8],
                 unique_key=unique_key,
             )
-            return replace(build_job(request, settled), debounces=None if debounce is None else 0)
+            kept = max(job.retention_seconds, key.unique.shortest_retention_seconds)
+            return replace(job, retention_seconds=kept, debounces=None if debounce is None else 0)
 
         job, is_created = self.unique_jobs.submit(request, key, build, actor)
         if is_created:
@@ -280,8 +283,9 @@ class SubmissionService:
             existing = self.jobs.get(job_id)
             if existing is not None:
                 return self._repeated(request, existing, now, actor)
+        mark = self.randomness.nonce()[:8] if request.has_callers_name else ""
         try:
-            draft = self.drafts.draft(request, handler, job_id, now, actor, trace_id)
+            job = self.drafts.draft(request, handler, job_id, now, actor, trace_id, submission=mark)
         except InvalidInput:
             # Its times may be over by now, and its handler may take another payload since. But a
             # repeated submission still returns its job.
@@ -289,9 +293,7 @@ class SubmissionService:
             if existing is None:
                 raise
             return self._repeated(request, existing, now, actor)
-        if request.has_callers_name:
-            draft = replace(draft, submission=self.randomness.nonce()[:8])
-        return _Prepared(request, build_job(request, draft))
+        return _Prepared(request, job)
 
     def _submitted(
         self, prepared: _Prepared, result: WriteResult | HourhandError, actor: str

@@ -16,7 +16,7 @@ from typing import Any
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.groups.admission import BACKFILL_MARK
 from hourhand.domain.ids import trace_id_for
-from hourhand.domain.jobs.job import Content, EventKind, HistoryEvent, Job, JobStatus
+from hourhand.domain.jobs.job import Content, EventKind, Job, JobStatus
 from hourhand.domain.jobs.transitions import adopt, change, redrive
 from hourhand.domain.limits.job_limits import keys_to_store, limits_of_handler
 from hourhand.domain.schedules.occurrences import OccurrenceOrder
@@ -34,7 +34,13 @@ from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
 from hourhand.ports.job_store import Applied, JobStore, WriteResult
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.due import DueJobs
-from hourhand.services.jobs.new_job import DerivedIds, Policies, key_fields, resolve_policies
+from hourhand.services.jobs.new_job import (
+    DerivedIds,
+    Policies,
+    key_fields,
+    pending_job,
+    resolve_policies,
+)
 from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_until
 from hourhand.services.jobs.quota_gate import QuotaGate
 from hourhand.services.optional import log_newer
@@ -213,34 +219,21 @@ class OccurrenceJobs:
     ) -> Job:
         job_id = self.ids.of_occurrence(schedule.key, order.nominal, order.salt)
         run_at = floor_ms(order.run_at)
-        submitted = HistoryEvent(
-            kind=EventKind.SUBMITTED,
-            at=now,
-            status=JobStatus.PENDING,
-            actor=actor,
-            reason=order.reason,
-        )
-        kept_until = payload_kept_until(run_at, policies.retention_seconds, self.timings)
         seconds = definition.expires_after_seconds
         may_be_late = seconds is not None and not actor.startswith(BACKFILL_MARK)
-        return Job(
-            id=job_id,
-            handler=definition.handler,
-            status=JobStatus.PENDING,
+        return pending_job(
+            job_id,
+            definition.handler,
+            policies,
+            payload,
+            payload_kept_until(run_at, policies.retention_seconds, self.timings),
             run_at=run_at,
-            created_at=now,
-            payload=payload,
-            payload_kept_until=kept_until if payload.item is not None else None,
-            priority=policies.priority,
-            queue=policies.priority,
-            timeout_seconds=policies.timeout_seconds,
-            retention_seconds=policies.retention_seconds,
-            on_lost=policies.on_lost,
+            now=now,
+            actor=actor,
+            reason=order.reason,
             expires_at=order.nominal + timedelta(seconds=seconds or 0) if may_be_late else None,
-            retry=policies.retry,
             tenant=definition.tenant,
             tags=definition.tags,
-            history=(submitted,),
             schedule_id=schedule.id,
             schedule_revision=order.revision,
             schedule_incarnation=schedule.incarnation,
