@@ -11,7 +11,7 @@ import typer
 from hourhand.answers.system import Resweep
 from hourhand.cli.exits import FAILED, NOT_FOUND, REFUSED
 from hourhand.cli.options import YesOption
-from hourhand.cli.output.tables import facts
+from hourhand.cli.output.tables import fact, facts
 from hourhand.cli.output.times import Times
 from hourhand.cli.reading import read_time_or_duration, time_ago
 from hourhand.cli.session import Session
@@ -70,10 +70,8 @@ def resweep(
 
 def _facts(found: Resweep, times: Times) -> Iterator[tuple[str, str]]:
     yield "resweep", _STATES.get(found.state, found.state)
-    if found.since is not None:
-        yield "since", times.full(found.since)
-    if found.requested_at is not None:
-        yield "requested", times.full(found.requested_at)
+    yield from fact("since", found.since, times.full)
+    yield from fact("requested", found.requested_at, times.full)
     if found.state == "running" and found.watermark is not None and found.until is not None:
         yield "progress", _progress(found.since, found.watermark, found.until, times)
 

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from hourhand.answers.children import Batch
 from hourhand.cli.output.harmless import cell
-from hourhand.cli.output.tables import facts
+from hourhand.cli.output.tables import fact, facts
 from hourhand.cli.output.times import NOTHING
 from hourhand.cli.session import Session
 from hourhand.domain.durable.built_in import CALLBACKS
@@ -44,8 +44,7 @@ def _facts(session: Session, batch: Batch) -> Iterator[tuple[str, Text | str]]:
     for name in CALLBACKS:
         yield name, batch.callbacks.get(name) or NOTHING
     yield "created", session.times.full(batch.created_at)
-    if batch.finished_at is not None:
-        yield "ended", session.times.full(batch.finished_at)
+    yield from fact("ended", batch.finished_at, session.times.full)
 
 
 def _status_text(batch: Batch) -> Text:

@@ -11,7 +11,7 @@ from hourhand.answers.children import ChildCounts
 from hourhand.answers.graphs import Graph, GraphNode, GraphRerun, NodeState
 from hourhand.cli.jobs.listing import status_text
 from hourhand.cli.output.harmless import cell
-from hourhand.cli.output.tables import Column, facts
+from hourhand.cli.output.tables import Column, fact, facts
 from hourhand.cli.output.times import NOTHING, duration
 from hourhand.cli.session import Session
 from hourhand.domain.graphs.order import topological_order
@@ -82,8 +82,7 @@ def _facts(session: Session, graph: Graph) -> Iterator[tuple[str, Text | str]]:
     yield "nodes", ", ".join(f"{count:,} {status}" for status, count in counts.most_common())
     yield "handler", graph.handler
     yield "created", session.times.full(graph.created_at)
-    if graph.finished_at is not None:
-        yield "ended", session.times.full(graph.finished_at)
+    yield from fact("ended", graph.finished_at, session.times.full)
     if graph.error is not None:
         yield "error", f"{graph.error.type}: {graph.error.message}"
 

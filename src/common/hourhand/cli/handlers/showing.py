@@ -16,7 +16,7 @@ from hourhand.answers.system import (
     HandlerUnique,
 )
 from hourhand.cli.output.harmless import cell
-from hourhand.cli.output.tables import Column, facts
+from hourhand.cli.output.tables import Column, fact, facts
 from hourhand.cli.output.times import NOTHING, Times, duration
 from hourhand.cli.schedules.listing import expression_text
 from hourhand.cli.session import Session
@@ -118,8 +118,7 @@ def _row(session: Session, handler: Handler) -> tuple[str, ...]:
 
 def _facts(handler: Handler, times: Times) -> Iterator[tuple[str, str]]:
     yield "handler", handler.name
-    if handler.description:
-        yield "description", handler.description
+    yield from fact("description", handler.description)
     schema = handler.payload_schema
     yield "payload", ANY_JSON if schema is None else _type_words(schema, schema, 0)
     checks = "refused at submission" if handler.payload_validated else "found by the worker only"
@@ -127,18 +126,15 @@ def _facts(handler: Handler, times: Times) -> Iterator[tuple[str, str]]:
     yield from _policy_facts(handler.policies)
     for limit in handler.limits:
         yield f"limit {limit.name}", _limit_words(limit)
-    if handler.unique is not None:
-        yield "unique", _unique_words(handler.unique)
-    if handler.debounce is not None:
-        yield "debounced", _debounce_words(handler.debounce)
+    yield from fact("unique", handler.unique, _unique_words)
+    yield from fact("debounced", handler.debounce, _debounce_words)
     if handler.schedule is not None:
         rule = expression_text(handler.schedule.expression)
         yield (
             "declared schedule",
             f"{rule} ({handler.schedule.timezone}), with the ID {handler.name}",
         )
-    if handler.paused is not None:
-        yield "paused", _pause_words(handler.paused, times)
+    yield from fact("paused", handler.paused, lambda each: _pause_words(each, times))
 
 
 def _pause_words(pause: HandlerPause, times: Times) -> str:
@@ -148,17 +144,16 @@ def _pause_words(pause: HandlerPause, times: Times) -> str:
 
 
 def _policy_facts(policies: HandlerPolicies) -> Iterator[tuple[str, str]]:
-    if policies.timeout_seconds is not None:
-        yield "time limit", f"{duration(policies.timeout_seconds)} per attempt"
-    if policies.priority is not None:
-        yield "priority", policies.priority
+    seconds = policies.timeout_seconds
+    yield from fact("time limit", seconds, lambda each: f"{duration(each)} per attempt")
+    yield from fact("priority", policies.priority)
     if policies.retry is not None:
         retry = policies.retry
         yield "attempts", f"at most {retry.max_attempts}, {retry.backoff} backoff"
     if policies.on_lost is not None:
         yield "if its worker is lost", "runs again" if policies.on_lost == "retry" else "ends DEAD"
-    if policies.retention_seconds is not None:
-        yield "kept", f"{duration(policies.retention_seconds)} after the end"
+    seconds = policies.retention_seconds
+    yield from fact("kept", seconds, lambda each: f"{duration(each)} after the end")
 
 
 def _limit_words(limit: HandlerLimit) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,7 +13,7 @@ from rich.text import Text
 from hourhand.answers.jobs import Attempt, ErrorDetails, Event, Job, WaitsFor
 from hourhand.cli.jobs.listing import is_of_an_earlier_round, status_text, waiting_text
 from hourhand.cli.output.harmless import cell
-from hourhand.cli.output.tables import Column, facts
+from hourhand.cli.output.tables import Column, fact, facts
 from hourhand.cli.output.times import Times, duration
 from hourhand.cli.session import Session
 from hourhand.domain.ids import trace_id_for
@@ -137,17 +136,14 @@ def _facts(job: Job, times: Times) -> Iterator[tuple[str, Text | str]]:
     yield "attempts used", f"{job.attempt} of {job.retry.max_attempts}, {_retry(job)}"
     yield "time limit", f"{duration(job.timeout_seconds)} per attempt"
     yield "if its worker is lost", "runs again" if job.on_lost == "retry" else "ends DEAD"
-    for name, value in (
-        ("note", job.discard_note),
-        ("schedule", job.schedule_id),
-        ("tenant", job.tenant),
-        ("tags", ", ".join(f"{key}:{value}" for key, value in job.tags.items())),
-        ("limits", ", ".join(f"{o.name}={o.key}" if o.key else o.name for o in job.limits or ())),
-        ("idempotency key", job.idempotency_key),
-        ("trace", job.trace_id),
-    ):
-        if value:
-            yield name, value
+    limits = (f"{each.name}={each.key}" if each.key else each.name for each in job.limits or ())
+    yield from fact("note", job.discard_note)
+    yield from fact("schedule", job.schedule_id)
+    yield from fact("tenant", job.tenant)
+    yield from fact("tags", ", ".join(f"{key}:{value}" for key, value in job.tags.items()))
+    yield from fact("limits", ", ".join(limits))
+    yield from fact("idempotency key", job.idempotency_key)
+    yield from fact("trace", job.trace_id)
     if job.progress is not None:
         total = "" if job.progress.total is None else f" of {job.progress.total:g}"
         yield "progress", f"{job.progress.done:g}{total} {job.progress.message or ''}".strip()
@@ -178,26 +174,18 @@ def _place(waits: WaitsFor | None) -> str:
 
 
 def _moments(job: Job, times: Times) -> Iterator[tuple[str, str]]:
-    moments: tuple[tuple[str, datetime | None], ...] = (
-        ("scheduled time", job.occurrence),
-        ("run at", job.run_at),
-        ("waits since", None if job.waits_for is None else job.waits_for.since),
-        ("due", _other_due_time(job)),
-        ("created", job.created_at),
-        ("message sent", job.enqueued_at),
-        ("started", job.started_at),
-        ("ended", job.finished_at),
-        ("expires", job.expires_at),
-    )
-    for name, instant in moments:
-        if instant is not None:
-            yield name, times.full(instant)
-    if job.lateness_ms is not None:
-        yield "late by", duration(job.lateness_ms / 1000)
-
-
-def _other_due_time(job: Job) -> datetime | None:
-    return job.due_at if job.due_at != job.run_at else None
+    yield from fact("scheduled time", job.occurrence, times.full)
+    yield from fact("run at", job.run_at, times.full)
+    if job.waits_for is not None:
+        yield from fact("waits since", job.waits_for.since, times.full)
+    if job.due_at != job.run_at:
+        yield from fact("due", job.due_at, times.full)
+    yield from fact("created", job.created_at, times.full)
+    yield from fact("message sent", job.enqueued_at, times.full)
+    yield from fact("started", job.started_at, times.full)
+    yield from fact("ended", job.finished_at, times.full)
+    yield from fact("expires", job.expires_at, times.full)
+    yield from fact("late by", job.lateness_ms, lambda late_ms: duration(late_ms / 1000))
 
 
 def _retry(job: Job) -> str:

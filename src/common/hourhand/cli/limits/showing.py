@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from hourhand.answers.limits import ChangedLimit, JobOfLimit, Limit, LimitSummary
 from hourhand.cli.jobs.bulk import Report, show_changes
 from hourhand.cli.output.harmless import cell
-from hourhand.cli.output.tables import Column, facts
+from hourhand.cli.output.tables import Column, fact, facts
 from hourhand.cli.output.times import NOTHING
 from hourhand.cli.session import Session
 
@@ -100,8 +100,7 @@ def _facts(session: Session, limit: Limit) -> Iterator[tuple[str, str]]:
     yield "key", limit.key
     yield "numbers", _numbers(limit)
     yield "handlers", ", ".join(limit.handlers)
-    if limit.running is not None:
-        yield "running", f"{limit.running:,}"
+    yield from fact("running", limit.running, "{:,}".format)
     if limit.waiting is not None:
         since = limit.oldest_waiting_at
         oldest = "" if since is None else f", the oldest since {session.times.full(since)}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -12,6 +13,8 @@ from rich.text import Text
 
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.times import NOTHING
+
+T = TypeVar("T")
 
 GAP = 2
 SHORTENED = 14
@@ -79,6 +82,12 @@ def make_table(
     for row in cells:
         table.add_row(*(row[number] for number in shown))
     return table
+
+
+def fact(name: str, value: T | None, shown: Callable[[T], str] = str) -> Iterator[tuple[str, str]]:
+    """Yield the row of a value as it is ``shown``; nothing for ``None`` and an empty text."""
+    if value is not None and value != "":
+        yield name, shown(value)
 
 
 def facts(rows: Iterable[tuple[str, Text | str]]) -> Table:

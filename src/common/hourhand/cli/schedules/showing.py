@@ -16,7 +16,7 @@ from hourhand.cli.jobs.bulk import counted
 from hourhand.cli.jobs.listing import remark
 from hourhand.cli.jobs.listing import status_text as job_status_text
 from hourhand.cli.output.harmless import block, cell
-from hourhand.cli.output.tables import Column, facts
+from hourhand.cli.output.tables import Column, fact, facts
 from hourhand.cli.output.times import Times, duration
 from hourhand.cli.schedules.listing import expression_text, status_text
 from hourhand.cli.session import Session
@@ -125,16 +125,12 @@ def show_resume(session: Session, schedule: Schedule) -> None:
 def _facts(schedule: Schedule, times: Times) -> Iterator[tuple[str, Text | str]]:
     yield "id", schedule.id
     yield "status", _state(schedule, times)
-    if schedule.on_resume is not None:
-        yield "on resume", _on_resume(schedule.on_resume, times)
-    if schedule.behind_seconds is not None:
-        yield "behind", duration(schedule.behind_seconds)
-    if schedule.broken_reason:
-        yield "broken", schedule.broken_reason
+    yield from fact("on resume", schedule.on_resume, lambda each: _on_resume(each, times))
+    yield from fact("behind", schedule.behind_seconds, duration)
+    yield from fact("broken", schedule.broken_reason)
     yield "expression", expression_text(schedule.expression)
     yield "zone", f"{schedule.timezone} (dst-gap {schedule.dst_gap}, dst-fold {schedule.dst_fold})"
-    if schedule.exclude:
-        yield "excluded", ", ".join(map(exclusion_text, schedule.exclude))
+    yield from fact("excluded", ", ".join(map(exclusion_text, schedule.exclude)))
     yield "handler", schedule.handler
     yield "payload", json.dumps(schedule.payload, ensure_ascii=False)
     yield from _bounds(schedule, times)
@@ -144,10 +140,8 @@ def _facts(schedule: Schedule, times: Times) -> Iterator[tuple[str, Text | str]]
     )
     yield "overlap", _overlap(schedule)
     yield from _of_its_jobs(schedule)
-    if schedule.note:
-        yield "note", schedule.note
-    if schedule.managed_by:
-        yield "managed by", schedule.managed_by
+    yield from fact("note", schedule.note)
+    yield from fact("managed by", schedule.managed_by)
     # The count decides when `max_occurrences` is reached, so it has no others.
     yield "jobs", f"{schedule.occurrences_made:,} at its times, without triggers and backfills"
     yield "changed", f"{times.full(schedule.updated_at)}, revision {schedule.revision}"
@@ -167,16 +161,11 @@ def _on_resume(resumption: ScheduleResumption, times: Times) -> str:
 
 
 def _bounds(schedule: Schedule, times: Times) -> Iterator[tuple[str, str]]:
-    bounds: Sequence[tuple[str, datetime | None]] = (
-        ("starts", schedule.start_at),
-        ("ends", schedule.end_at),
-        ("anchor", schedule.anchor),
-    )
-    yield from ((name, times.full(instant)) for name, instant in bounds if instant is not None)
-    if schedule.max_occurrences is not None:
-        yield "at most", f"{schedule.max_occurrences:,} runs"
-    if schedule.expires_after_seconds is not None:
-        yield "starts within", duration(schedule.expires_after_seconds)
+    yield from fact("starts", schedule.start_at, times.full)
+    yield from fact("ends", schedule.end_at, times.full)
+    yield from fact("anchor", schedule.anchor, times.full)
+    yield from fact("at most", schedule.max_occurrences, "{:,} runs".format)
+    yield from fact("starts within", schedule.expires_after_seconds, duration)
     if schedule.jitter_seconds:
         yield "jitter", f"up to {duration(schedule.jitter_seconds)}"
 
@@ -189,22 +178,16 @@ def _overlap(schedule: Schedule) -> str:
 
 
 def _of_its_jobs(schedule: Schedule) -> Iterator[tuple[str, str]]:
-    if schedule.priority:
-        yield "priority", schedule.priority
-    if schedule.timeout_seconds is not None:
-        yield "timeout", duration(schedule.timeout_seconds)
-    if schedule.retention_seconds is not None:
-        yield "retention", duration(schedule.retention_seconds)
-    if schedule.on_lost:
-        yield "on lost", schedule.on_lost
+    yield from fact("priority", schedule.priority)
+    yield from fact("timeout", schedule.timeout_seconds, duration)
+    yield from fact("retention", schedule.retention_seconds, duration)
+    yield from fact("on lost", schedule.on_lost)
     if schedule.retry is not None:
         stated = schedule.raw.get("retry") or {}
         parts = (f"{name} {value}" for name, value in stated.items() if value is not None)
         yield "retry", ", ".join(parts)
-    if schedule.tenant:
-        yield "tenant", schedule.tenant
-    if schedule.tags:
-        yield "tags", ", ".join(f"{key}:{value}" for key, value in schedule.tags.items())
+    yield from fact("tenant", schedule.tenant)
+    yield from fact("tags", ", ".join(f"{key}:{value}" for key, value in schedule.tags.items()))
 
 
 def _backfill_text(backfill: Backfill, times: Times) -> str:
