@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -26,16 +25,10 @@ from hourhand.cli.session import Session
 
 if TYPE_CHECKING:
     from hourhand import Client
-    from hourhand.client import BulkReport
+    from hourhand.client import BulkReport, ClientError
 
 SHOWN_FAILURES = 20
-
-
 LISTS_DISCARDED = "hourhand jobs list --status DEAD --discarded"
-
-
-def _no_hint(_: Sequence[str]) -> str:
-    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +43,7 @@ class Operation:
     did: str
     one: Callable[[Client, str], Job]
     many: Callable[..., BulkReport]
-    hint: Callable[[Sequence[str]], str] = _no_hint
+    hint: Callable[[Sequence[str]], str] = lambda _: ""
     note: str | None = None
 
 
@@ -115,17 +108,6 @@ class Choice:
             raise typer.BadParameter("give IDs, a filter such as --handler, or --all")
 
 
-@dataclass(slots=True)
-class Report:
-    """The result; ``failed`` has IDs, each with the reason."""
-
-    matched: int = 0
-    changed: int = 0
-    failed: list[tuple[str, Exception]] = field(default_factory=list)
-    is_least: bool = False
-    schedules: Sequence[str] = ()
-
-
 def operate(session: Session, operation: Operation, choice: Choice, consent: Consent) -> int:
     """Change the chosen jobs; return the exit code.
 
@@ -174,33 +156,26 @@ def _tell(session: Session, operation: Operation, schedules: Sequence[str]) -> N
 
 def _operate_on_found(
     session: Session, operation: Operation, asked: Mapping[str, Any], count: BulkReport
-) -> Report:
+) -> BulkReport:
     """Change all jobs that match, one call of the API after the other, with progress."""
-    report = Report()
-    with session.meter("jobs", None if count.is_least else count.matched) as meter:
+    from hourhand.client import BulkReport
+
+    report = BulkReport()
+    expected = None if count.is_least else count.matched
+    with session.meter("jobs", expected) as meter:
 
         def note(done: BulkReport) -> None:
             nonlocal report
-            failed: list[tuple[str, Exception]] = [(each.id, each.error) for each in done.failed]
-            report = Report(done.matched, done.changed, failed, done.is_least, done.schedules)
-            meter.show(report.matched, len(report.failed), report.matched)
+            report = done
+            meter.show(done.matched, len(done.failed), done.matched)
 
-        with _reported_if_interrupted(session, operation, lambda: report):
-            expected = None if count.is_least else count.matched
+        try:
             operation.many(session.client, **asked, expected_count=expected, on_progress=note)
+        except KeyboardInterrupt:
+            done = f"{counted(report.changed)} {operation.did}"
+            session.remark(f"At least {done} so far. Repeat the command for the rest.")
+            raise
     return report
-
-
-@contextmanager
-def _reported_if_interrupted(
-    session: Session, operation: Operation, so_far: Callable[[], Report]
-) -> Iterator[None]:
-    try:
-        yield
-    except KeyboardInterrupt:
-        done = counted(so_far().changed)
-        session.remark(f"At least {done} {operation.did} so far. Repeat the command for the rest.")
-        raise
 
 
 def show_count(
@@ -215,7 +190,7 @@ def show_count(
     return DONE
 
 
-def show_report(session: Session, operation: Operation, report: Report) -> int:
+def show_report(session: Session, operation: Operation, report: BulkReport) -> int:
     """Print the result and what to know of it; return the exit code."""
     code = show_changes(session, operation.did, report)
     if report.changed and not session.is_json:
@@ -225,16 +200,16 @@ def show_report(session: Session, operation: Operation, report: Report) -> int:
     return code
 
 
-def show_changes(session: Session, did: str, report: Report) -> int:
+def show_changes(session: Session, did: str, report: BulkReport) -> int:
     """Print how many jobs were changed, and which were not; return the exit code."""
     code = FAILED if report.failed else DONE
     if session.is_json:
-        failed = [{"id": job_id, "error": _problem(error)} for job_id, error in report.failed]
+        failed = [{"id": each.id, "error": _problem(each.error)} for each in report.failed]
         counts = {"matched": report.matched, "changed": report.changed}
         session.print_json({**counts, "failed": failed, "schedules": list(report.schedules)})
         return code
-    for job_id, error in report.failed[:SHOWN_FAILURES]:
-        session.remark(f"{job_id}: {one_line(error)}", "red")
+    for each in report.failed[:SHOWN_FAILURES]:
+        session.remark(f"{each.id}: {one_line(each.error)}", "red")
     if len(report.failed) > SHOWN_FAILURES:
         session.remark(f"and {len(report.failed) - SHOWN_FAILURES:,} more", "red")
     failures = f", {len(report.failed):,} failed" if report.failed else ""
@@ -250,9 +225,5 @@ def counted(count: int, noun: str = "job", *, or_more: bool = False) -> str:
     return f"1 {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def _problem(error: Exception) -> dict[str, Any]:
-    return {
-        "status": getattr(error, "status", None),
-        "code": getattr(error, "code", None),
-        "detail": getattr(error, "detail", str(error)),
-    }
+def _problem(error: ClientError) -> dict[str, Any]:
+    return {"status": error.status, "code": error.code, "detail": error.detail}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hourhand.answers.limits import ChangedLimit, JobOfLimit, Limit, LimitSummary
-from hourhand.cli.jobs.bulk import Report, show_changes
+from hourhand.cli.jobs.bulk import show_changes
 from hourhand.cli.output.harmless import cell
 from hourhand.cli.output.tables import Column, fact, facts
 from hourhand.cli.output.times import NOTHING
@@ -81,9 +81,7 @@ def retime_found(session: Session, name: str, key: str | None) -> int:
             key=key,
             on_progress=lambda done: meter.show(done.matched, len(done.failed), done.matched),
         )
-    failed: list[tuple[str, Exception]] = [(each.id, each.error) for each in report.failed]
-    whole = Report(report.matched, report.changed, failed, report.is_least)
-    return show_changes(session, f"of {report.matched:,} that wait moved", whole)
+    return show_changes(session, f"of {report.matched:,} that wait moved", report)
 
 
 def _numbers(limit: LimitSummary) -> str:
