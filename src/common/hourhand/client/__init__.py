@@ -93,12 +93,13 @@ from hourhand.client._async_client import AsyncGraphs as AsyncGraphs
 from hourhand.client._async_client import AsyncLimits as AsyncLimits
 from hourhand.client._async_client import AsyncRuns as AsyncRuns
 from hourhand.client._async_client import AsyncSchedules as AsyncSchedules
-from hourhand.client._async_client import AsyncSubmitStream as AsyncSubmitStream
 from hourhand.client._authorisation import Authorise as Authorise
 from hourhand.client._authorisation import Bearer as Bearer
 from hourhand.client._authorisation import NoAuth as NoAuth
 from hourhand.client._authorisation import Signature as Signature
 from hourhand.client._authorisation import Token as Token
+from hourhand.client._awaiting import AsyncSubmitStream as AsyncSubmitStream
+from hourhand.client._blocking import SubmitStream as SubmitStream
 from hourhand.client._client import Batches as Batches
 from hourhand.client._client import Calendars as Calendars
 from hourhand.client._client import Callbacks as Callbacks
@@ -107,7 +108,6 @@ from hourhand.client._client import Graphs as Graphs
 from hourhand.client._client import Limits as Limits
 from hourhand.client._client import Runs as Runs
 from hourhand.client._client import Schedules as Schedules
-from hourhand.client._client import SubmitStream as SubmitStream
 from hourhand.client._default import default_client as default_client
 from hourhand.client._default import use as use
 from hourhand.client._endpoint import Auth as Auth

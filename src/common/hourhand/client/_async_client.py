@@ -9,14 +9,14 @@ import httpx
 
 from hourhand.client._authorisation import Token
 from hourhand.client._awaiting import (
-    AsyncSubmitStream,
+    Awaiting,
     AwaitingConnection,
     awaiting,
     iterating_async,
     submitting_async,
 )
 from hourhand.client._endpoint import Auth
-from hourhand.client._making import make
+from hourhand.client._making import WholeClient, make
 from hourhand.client._operations import (
     _audit,
     _bulk,
@@ -33,22 +33,10 @@ from hourhand.client._operations import (
     _system,
 )
 from hourhand.client._signatures import raising_at_caller
-from hourhand.client._steps import Session
 from hourhand.ports.clock import Clock
 
-__all__ = ["AsyncCalendars", "AsyncClient", "AsyncSchedules", "AsyncSubmitStream"]
 
-
-class _Part:
-    """What a client offers for one noun."""
-
-    def __init__(self, session: Session, connection: AwaitingConnection) -> None:
-        """Belong to a client."""
-        self._session = session
-        self._connection = connection
-
-
-class AsyncSchedules(_Part):
+class AsyncSchedules(Awaiting):
     """Schedules: ``client.schedules``."""
 
     put = awaiting(_schedules.put)
@@ -69,7 +57,7 @@ class AsyncSchedules(_Part):
     grid = awaiting(_schedules.grid)
 
 
-class AsyncCalendars(_Part):
+class AsyncCalendars(Awaiting):
     """Calendars, which schedules share: ``client.calendars``."""
 
     put = awaiting(_calendars.put)
@@ -78,7 +66,7 @@ class AsyncCalendars(_Part):
     delete = awaiting(_calendars.delete)
 
 
-class AsyncLimits(_Part):
+class AsyncLimits(Awaiting):
     """Limits of how many jobs run at a time: ``client.limits``."""
 
     put = awaiting(_limits.put)
@@ -89,7 +77,7 @@ class AsyncLimits(_Part):
     retime = awaiting(_limits.retime)
 
 
-class AsyncRuns(_Part):
+class AsyncRuns(Awaiting):
     """Durable runs: ``client.runs``."""
 
     steps = iterating_async(_runs.steps)
@@ -99,7 +87,7 @@ class AsyncRuns(_Part):
     plan_redrive = awaiting(_runs.plan_redrive)
 
 
-class AsyncGraphs(_Part):
+class AsyncGraphs(Awaiting):
     """Graphs of jobs: ``client.graphs``."""
 
     submit = awaiting(_graphs.submit_graph)
@@ -107,7 +95,7 @@ class AsyncGraphs(_Part):
     rerun = awaiting(_graphs.rerun_graph)
 
 
-class AsyncBatches(_Part):
+class AsyncBatches(Awaiting):
     """Batches of jobs with callbacks: ``client.batches``."""
 
     submit = awaiting(_graphs.submit_batch)
@@ -116,7 +104,7 @@ class AsyncBatches(_Part):
     close = awaiting(_graphs.close_batch)
 
 
-class AsyncCallbacks(_Part):
+class AsyncCallbacks(Awaiting):
     """Callbacks of durable runs, by their tokens: ``client.callbacks``."""
 
     succeed = awaiting(_runs.succeed)
@@ -124,7 +112,7 @@ class AsyncCallbacks(_Part):
     heartbeat = awaiting(_runs.heartbeat)
 
 
-class AsyncClient:
+class AsyncClient(WholeClient[AwaitingConnection]):
     """Submits and operates jobs over the HTTP API, in one event loop.
 
     ``endpoint``: where the API is, else ``HOURHAND_ENDPOINT``, else http://127.0.0.1:8787.
@@ -163,8 +151,7 @@ class AsyncClient:
             clock=clock,
         )
         used = made.stand_in.async_transport if made.stand_in is not None else transport
-        self._session = made.session
-        self._connection = AwaitingConnection(made, used)
+        super().__init__(made.session, AwaitingConnection(made, used))
         self.schedules = AsyncSchedules(self._session, self._connection)
         self.calendars = AsyncCalendars(self._session, self._connection)
         self.limits = AsyncLimits(self._session, self._connection)
@@ -172,14 +159,6 @@ class AsyncClient:
         self.callbacks = AsyncCallbacks(self._session, self._connection)
         self.graphs = AsyncGraphs(self._session, self._connection)
         self.batches = AsyncBatches(self._session, self._connection)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.endpoint!r})"
-
-    @property
-    def endpoint(self) -> str:
-        """The API's address: all that comes before ``/v1``."""
-        return self._session.endpoint
 
     submit = awaiting(_jobs.submit)
     submit_many = awaiting(_many.submit_many)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, assert_never
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, assert_never
 
 import httpx
 
 from hourhand.client._http import Body
-from hourhand.client._making import Made
+from hourhand.client._making import Made, Part
 from hourhand.client._operations._many import Submissions
 from hourhand.client._signatures import raising_at_awaiter, with_signature
 from hourhand.client._steps import (
@@ -126,11 +126,8 @@ class AwaitingConnection:
         await self._http.aclose()
 
 
-class AsyncResource(Protocol):
-    """What has methods made of operations."""
-
-    _session: Session
-    _connection: AwaitingConnection
+Awaiting = Part[AwaitingConnection]
+"""What has methods that are made of operations."""
 
 
 class AwaitingStream(AsyncIterator[T_co], Generic[T_co]):
@@ -179,13 +176,13 @@ class AsyncSubmitStream(AwaitingStream[Submitted]):
 
 def awaiting(
     operation: Callable[Concatenate[Session, P], Operation[T]],
-) -> Callable[Concatenate[AsyncResource, P], Coroutine[Any, Any, T]]:
+) -> Callable[Concatenate[Awaiting, P], Coroutine[Any, Any, T]]:
     """Return the operation as a method that is awaited."""
 
     @raising_at_awaiter
     @with_signature(operation)
     @functools.wraps(operation)
-    async def method(self: AsyncResource, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def method(self: Awaiting, /, *args: P.args, **kwargs: P.kwargs) -> T:
         doing = AsyncDoing(self._connection)
         return await doing.run(operation(self._session, *args, **kwargs))
 
@@ -194,12 +191,12 @@ def awaiting(
 
 def iterating_async(
     stream: Callable[Concatenate[Session, P], Stream[T]],
-) -> Callable[Concatenate[AsyncResource, P], AsyncIterator[T]]:
+) -> Callable[Concatenate[Awaiting, P], AsyncIterator[T]]:
     """Return the stream as a method that returns an asynchronous iterator."""
 
     @with_signature(stream, "AsyncIterator[{}]".format)
     @functools.wraps(stream)
-    def method(self: AsyncResource, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+    def method(self: Awaiting, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
         return AwaitingStream(AsyncDoing(self._connection), stream(self._session, *args, **kwargs))
 
     return method
@@ -207,12 +204,12 @@ def iterating_async(
 
 def submitting_async(
     line: Callable[Concatenate[Session, P], Submissions],
-) -> Callable[Concatenate[AsyncResource, P], AsyncSubmitStream]:
+) -> Callable[Concatenate[Awaiting, P], AsyncSubmitStream]:
     """Return the line as a method that returns an asynchronous iterator that can be stopped."""
 
     @with_signature(line, lambda _: "AsyncSubmitStream")
     @functools.wraps(line)
-    def method(self: AsyncResource, /, *args: P.args, **kwargs: P.kwargs) -> AsyncSubmitStream:
+    def method(self: Awaiting, /, *args: P.args, **kwargs: P.kwargs) -> AsyncSubmitStream:
         return AsyncSubmitStream(AsyncDoing(self._connection), line(self._session, *args, **kwargs))
 
     return method

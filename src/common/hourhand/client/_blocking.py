@@ -6,12 +6,12 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, assert_never
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, assert_never
 
 import httpx
 
 from hourhand.client._http import Body
-from hourhand.client._making import Made
+from hourhand.client._making import Made, Part
 from hourhand.client._operations._many import MAX_PARALLEL, Submissions
 from hourhand.client._signatures import raising_at_caller, with_signature
 from hourhand.client._steps import (
@@ -130,11 +130,8 @@ class BlockingConnection:
         self._http.close()
 
 
-class Resource(Protocol):
-    """What has methods made of operations."""
-
-    _session: Session
-    _connection: BlockingConnection
+Blocking = Part[BlockingConnection]
+"""What has methods that are made of operations."""
 
 
 class BlockingStream(Iterator[T_co], Generic[T_co]):
@@ -188,13 +185,13 @@ class SubmitStream(BlockingStream[Submitted]):
 
 def blocking(
     operation: Callable[Concatenate[Session, P], Operation[T]],
-) -> Callable[Concatenate[Resource, P], T]:
+) -> Callable[Concatenate[Blocking, P], T]:
     """Return the operation as a method that returns when it is done."""
 
     @raising_at_caller
     @with_signature(operation)
     @functools.wraps(operation)
-    def method(self: Resource, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def method(self: Blocking, /, *args: P.args, **kwargs: P.kwargs) -> T:
         doing = Doing(self._connection)
         try:
             return doing.run(operation(self._session, *args, **kwargs))
@@ -206,12 +203,12 @@ def blocking(
 
 def iterating(
     stream: Callable[Concatenate[Session, P], Stream[T]],
-) -> Callable[Concatenate[Resource, P], Iterator[T]]:
+) -> Callable[Concatenate[Blocking, P], Iterator[T]]:
     """Return the stream as a method that returns an iterator."""
 
     @with_signature(stream, "Iterator[{}]".format)
     @functools.wraps(stream)
-    def method(self: Resource, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+    def method(self: Blocking, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
         return BlockingStream(Doing(self._connection), stream(self._session, *args, **kwargs))
 
     return method
@@ -219,12 +216,12 @@ def iterating(
 
 def submitting(
     line: Callable[Concatenate[Session, P], Submissions],
-) -> Callable[Concatenate[Resource, P], SubmitStream]:
+) -> Callable[Concatenate[Blocking, P], SubmitStream]:
     """Return the line as a method that returns an iterator that can be stopped."""
 
     @with_signature(line, lambda _: "SubmitStream")
     @functools.wraps(line)
-    def method(self: Resource, /, *args: P.args, **kwargs: P.kwargs) -> SubmitStream:
+    def method(self: Blocking, /, *args: P.args, **kwargs: P.kwargs) -> SubmitStream:
         return SubmitStream(Doing(self._connection), line(self._session, *args, **kwargs))
 
     return method

@@ -9,14 +9,14 @@ import httpx
 
 from hourhand.client._authorisation import Token
 from hourhand.client._blocking import (
+    Blocking,
     BlockingConnection,
-    SubmitStream,
     blocking,
     iterating,
     submitting,
 )
 from hourhand.client._endpoint import Auth
-from hourhand.client._making import make
+from hourhand.client._making import WholeClient, make
 from hourhand.client._operations import (
     _audit,
     _bulk,
@@ -33,31 +33,10 @@ from hourhand.client._operations import (
     _system,
 )
 from hourhand.client._signatures import raising_at_caller
-from hourhand.client._steps import Session
 from hourhand.ports.clock import Clock
 
-__all__ = [
-    "Batches",
-    "Calendars",
-    "Callbacks",
-    "Client",
-    "Graphs",
-    "Runs",
-    "Schedules",
-    "SubmitStream",
-]
 
-
-class _Part:
-    """What a client offers for one noun."""
-
-    def __init__(self, session: Session, connection: BlockingConnection) -> None:
-        """Belong to a client."""
-        self._session = session
-        self._connection = connection
-
-
-class Schedules(_Part):
+class Schedules(Blocking):
     """Schedules: ``client.schedules``."""
 
     put = blocking(_schedules.put)
@@ -78,7 +57,7 @@ class Schedules(_Part):
     grid = blocking(_schedules.grid)
 
 
-class Calendars(_Part):
+class Calendars(Blocking):
     """Calendars, which schedules share: ``client.calendars``."""
 
     put = blocking(_calendars.put)
@@ -87,7 +66,7 @@ class Calendars(_Part):
     delete = blocking(_calendars.delete)
 
 
-class Limits(_Part):
+class Limits(Blocking):
     """Limits of how many jobs run at a time: ``client.limits``."""
 
     put = blocking(_limits.put)
@@ -98,7 +77,7 @@ class Limits(_Part):
     retime = blocking(_limits.retime)
 
 
-class Runs(_Part):
+class Runs(Blocking):
     """Durable runs: ``client.runs``."""
 
     steps = iterating(_runs.steps)
@@ -108,7 +87,7 @@ class Runs(_Part):
     plan_redrive = blocking(_runs.plan_redrive)
 
 
-class Graphs(_Part):
+class Graphs(Blocking):
     """Graphs of jobs: ``client.graphs``."""
 
     submit = blocking(_graphs.submit_graph)
@@ -116,7 +95,7 @@ class Graphs(_Part):
     rerun = blocking(_graphs.rerun_graph)
 
 
-class Batches(_Part):
+class Batches(Blocking):
     """Batches of jobs with callbacks: ``client.batches``."""
 
     submit = blocking(_graphs.submit_batch)
@@ -125,7 +104,7 @@ class Batches(_Part):
     close = blocking(_graphs.close_batch)
 
 
-class Callbacks(_Part):
+class Callbacks(Blocking):
     """Callbacks of durable runs, by their tokens: ``client.callbacks``."""
 
     succeed = blocking(_runs.succeed)
@@ -133,7 +112,7 @@ class Callbacks(_Part):
     heartbeat = blocking(_runs.heartbeat)
 
 
-class Client:
+class Client(WholeClient[BlockingConnection]):
     """Submits and operates jobs over the HTTP API; safe for threads.
 
     ``endpoint``: where the API is, else ``HOURHAND_ENDPOINT``, else http://127.0.0.1:8787.
@@ -172,8 +151,7 @@ class Client:
             clock=clock,
         )
         used = made.stand_in.transport if made.stand_in is not None else transport
-        self._session = made.session
-        self._connection = BlockingConnection(made, used)
+        super().__init__(made.session, BlockingConnection(made, used))
         self.schedules = Schedules(self._session, self._connection)
         self.calendars = Calendars(self._session, self._connection)
         self.limits = Limits(self._session, self._connection)
@@ -181,14 +159,6 @@ class Client:
         self.callbacks = Callbacks(self._session, self._connection)
         self.graphs = Graphs(self._session, self._connection)
         self.batches = Batches(self._session, self._connection)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.endpoint!r})"
-
-    @property
-    def endpoint(self) -> str:
-        """The API's address: all that comes before ``/v1``."""
-        return self._session.endpoint
 
     submit = blocking(_jobs.submit)
     submit_many = blocking(_many.submit_many)

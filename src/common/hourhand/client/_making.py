@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Generic, TypeVar
 
 import httpx
 
@@ -18,6 +19,8 @@ from hourhand.client._http import Wire
 from hourhand.client._steps import Session
 from hourhand.client._values import NotConfigured
 from hourhand.ports.clock import Clock
+
+C = TypeVar("C")
 
 MAX_ATTEMPTS = 100
 MAX_TIMEOUT_SECONDS = 3600.0
@@ -52,6 +55,27 @@ class Made:
     wire: Wire
     clock: Clock | None
     stand_in: StandIn | None
+
+
+class Part(Generic[C]):
+    """What has methods that are made of operations: a client, or its part for one noun."""
+
+    def __init__(self, session: Session, connection: C) -> None:
+        """Ask by the connection of a client."""
+        self._session = session
+        self._connection = connection
+
+
+class WholeClient(Part[C]):
+    """What both clients have beside such methods."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.endpoint!r})"
+
+    @property
+    def endpoint(self) -> str:
+        """The API's address: all that comes before ``/v1``."""
+        return self._session.endpoint
 
 
 _standing_in: list[StandIn] = []
