@@ -33,8 +33,8 @@ def get_docs(services: Services, request: Request, _: str) -> Answer:
 
 ROUTES = (
     *DOCUMENTED,
-    Route("GET /openapi.json", get_openapi, READ_SHARED),
-    Route("GET /docs", get_docs, READ_SHARED),
+    Route(get_openapi, "GET /openapi.json", READ_SHARED),
+    Route(get_docs, "GET /docs", READ_SHARED),
 )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from types import UnionType
+from typing import Concatenate, Generic, ParamSpec
 
 from pydantic import BaseModel
 
@@ -90,6 +91,8 @@ Operation = Callable[[Services, Request, str], Answer]
 
 Taken = type[BaseModel] | UnionType | None
 
+P = ParamSpec("P")
+
 
 @dataclass(frozen=True, slots=True)
 class Route:
@@ -103,8 +106,8 @@ class Route:
     does. The document's summary is the first sentence of the operation's docstring.
     """
 
-    endpoint: str
     operation: Operation
+    endpoint: str
     access: Access
     takes: Taken = None
     answer: type[Answered] | None = None
@@ -142,6 +145,26 @@ class Route:
         if match is None:
             return None
         return match[1] if len(parts) > 1 else ""
+
+
+class RouteTable(Generic[P]):
+    """The routes of one kind of resource, in the order in which their operations are defined.
+
+    ``make`` is `Route`: so `add` takes what a route takes after its operation.
+    """
+
+    def __init__(self, make: Callable[Concatenate[Operation, P], Route]) -> None:
+        self._make = make
+        self.rows: list[Route] = []
+
+    def add(self, *row: P.args, **more: P.kwargs) -> Callable[[Operation], Operation]:
+        """Return a decorator that adds the route which its operation answers."""
+
+        def add_answered(operation: Operation) -> Operation:
+            self.rows.append(self._make(operation, *row, **more))
+            return operation
+
+        return add_answered
 
 
 def answer_request(routes: Sequence[Route], services: Services, request: Request) -> Answer:

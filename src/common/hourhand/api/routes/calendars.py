@@ -10,11 +10,16 @@ from hourhand.api.pages import answer_page
 from hourhand.api.requests._errors import quoted
 from hourhand.api.requests._exclusions import is_calendar_name
 from hourhand.api.requests.schedule_operations import CalendarInput, PageRequest
-from hourhand.api.routing import Route, Services
+from hourhand.api.routing import Route, RouteTable, Services
 from hourhand.api.views.schedules import calendar_response
 from hourhand.domain.errors import FieldError, InvalidInput, NotFound
 
+ROUTES = RouteTable(Route)
 
+
+@ROUTES.add(
+    "PUT /calendars/{name}", OPERATE_ALL, CalendarInput, schedules.Calendar, statuses=(200, 201)
+)
 def put_calendar(services: Services, request: Request, name: str) -> Answer:
     """Create a calendar, or replace all of it."""
     if not is_calendar_name(name):
@@ -30,6 +35,7 @@ def put_calendar(services: Services, request: Request, name: str) -> Answer:
     return answer.with_headers({"location": location})
 
 
+@ROUTES.add("GET /calendars", READ_SHARED, PageRequest, schedules.CalendarPage)
 def list_calendars(services: Services, request: Request, _: str) -> Answer:
     """List calendars by name, in pages."""
     return answer_page(
@@ -40,30 +46,17 @@ def list_calendars(services: Services, request: Request, _: str) -> Answer:
     )
 
 
+@ROUTES.add("GET /calendars/{name}", READ_SHARED, None, schedules.Calendar)
 def get_calendar(services: Services, _: Request, name: str) -> Answer:
     """Read a calendar."""
     return Answer.of(calendar_response(services.calendars.get(_require_name(name))))
 
 
+@ROUTES.add("DELETE /calendars/{name}", OPERATE_ALL, statuses=(204,))
 def delete_calendar(services: Services, request: Request, name: str) -> Answer:
     """Delete a calendar that no schedule uses."""
     services.calendars.delete(_require_name(name), actor=request.actor)
     return Answer(status=204)
-
-
-CALENDAR_ROUTES = (
-    Route(
-        "PUT /calendars/{name}",
-        put_calendar,
-        OPERATE_ALL,
-        CalendarInput,
-        schedules.Calendar,
-        statuses=(200, 201),
-    ),
-    Route("GET /calendars", list_calendars, READ_SHARED, PageRequest, schedules.CalendarPage),
-    Route("GET /calendars/{name}", get_calendar, READ_SHARED, None, schedules.Calendar),
-    Route("DELETE /calendars/{name}", delete_calendar, OPERATE_ALL, statuses=(204,)),
-)
 
 
 def _require_name(name: str) -> str:

@@ -23,7 +23,7 @@ from hourhand.api.requests.batches import BatchInput, CloseInput, MembersInput
 from hourhand.api.requests.graphs import GraphInput, RerunInput
 from hourhand.api.requests.runs import ChildrenRequest
 from hourhand.api.requests.schedule_operations import GridRequest
-from hourhand.api.routing import Route, Services
+from hourhand.api.routing import Route, RouteTable, Services
 from hourhand.api.views.graphs import (
     batch_response,
     child_page,
@@ -34,7 +34,12 @@ from hourhand.api.views.graphs import (
 from hourhand.domain.errors import FieldError, NotFound, TooLarge
 from hourhand.domain.ids import OWN_ID
 
+ROUTES = RouteTable(Route)
 
+
+@ROUTES.add(
+    "POST /graphs", SUBMIT_PARTS, GraphInput, graphs.Graph, statuses=(200, 201), also=(429,)
+)
 def submit_graph(services: Services, request: Request, _: str) -> Answer:
     """Submit a graph: jobs and maps, and which come after which."""
     graph = GraphInput.parse(request.json())
@@ -45,11 +50,13 @@ def submit_graph(services: Services, request: Request, _: str) -> Answer:
     return _submitted(request, "graphs", answer, is_new=submitted.created)
 
 
+@ROUTES.add("GET /graphs/{id}", READ_JOB, None, graphs.Graph, also=(409,))
 def get_graph(services: Services, _: Request, graph_id: str) -> Answer:
     """Read a graph with the state of each node."""
     return Answer.of(graph_response(services.graphs.show(require_job(graph_id, "graph"))))
 
 
+@ROUTES.add("POST /graphs/{id}/rerun", OPERATE_JOB, RerunInput, graphs.GraphRerun)
 def rerun_graph(services: Services, request: Request, graph_id: str) -> Answer:
     """Run named nodes of a graph that has ended again, and all nodes after them."""
     known_id = require_job(graph_id, "graph")
@@ -60,6 +67,9 @@ def rerun_graph(services: Services, request: Request, graph_id: str) -> Answer:
     return Answer.of(graph_rerun(plan, services.graphs.view(job)))
 
 
+@ROUTES.add(
+    "POST /batches", SUBMIT_PARTS, BatchInput, children.Batch, statuses=(200, 201), also=(429,)
+)
 def submit_batch(services: Services, request: Request, _: str) -> Answer:
     """Submit up to 500 jobs with callbacks, 2.5 MB in all; an open batch takes more."""
     _require_size(request)
@@ -75,11 +85,19 @@ def submit_batch(services: Services, request: Request, _: str) -> Answer:
     return _submitted(request, "batches", answer, is_new=submitted.created)
 
 
+@ROUTES.add("GET /batches/{id}", READ_JOB, None, children.Batch)
 def get_batch(services: Services, _: Request, batch_id: str) -> Answer:
     """Read a batch: its counts and its callbacks."""
     return Answer.of(batch_response(services.batches.show(require_job(batch_id, "batch"))))
 
 
+@ROUTES.add(
+    "POST /batches/{id}/jobs",
+    Access(Scope.SUBMIT, Bound.MEMBERS),
+    MembersInput,
+    children.Batch,
+    also=(429,),
+)
 def add_to_batch(services: Services, request: Request, batch_id: str) -> Answer:
     """Add up to 500 jobs to an open batch; the same call again adds nothing."""
     known_id = require_job(batch_id, "batch")
@@ -89,6 +107,9 @@ def add_to_batch(services: Services, request: Request, batch_id: str) -> Answer:
     return Answer.of(batch_response(services.batches.view(job)))
 
 
+@ROUTES.add(
+    "POST /batches/{id}/close", Access(Scope.SUBMIT, Bound.JOB), CloseInput | None, children.Batch
+)
 def close_batch(services: Services, request: Request, batch_id: str) -> Answer:
     """Close a batch, which then ends after its last job."""
     known_id = require_job(batch_id, "batch")
@@ -97,6 +118,14 @@ def close_batch(services: Services, request: Request, batch_id: str) -> Answer:
     return Answer.of(batch_response(services.batches.view(job)))
 
 
+@ROUTES.add(
+    "GET /jobs/{id}/children",
+    READ_JOB,
+    ChildrenRequest,
+    children.ChildPage,
+    also=(409,),
+    tag="runs",
+)
 def list_children(services: Services, request: Request, job_id: str) -> Answer:
     """List the child jobs of a durable run, in pages.
 
@@ -114,6 +143,7 @@ def list_children(services: Services, request: Request, job_id: str) -> Answer:
     )
 
 
+@ROUTES.add("GET /schedules/{id}/grid", READ_SCHEDULE, GridRequest, graphs.ScheduleGrid)
 def get_grid(services: Services, request: Request, schedule_id: str) -> Answer:
     """Show the last runs of a schedule, newest first, and the nodes of each graph.
 
@@ -133,56 +163,6 @@ def get_grid(services: Services, request: Request, schedule_id: str) -> Answer:
         if answer.size_bytes <= MAX_ANSWER_BYTES or len(rows) <= 1:
             return answer
         rows = rows[: len(rows) // 2]
-
-
-GRAPH_ROUTES = (
-    Route(
-        "POST /graphs",
-        submit_graph,
-        SUBMIT_PARTS,
-        GraphInput,
-        graphs.Graph,
-        statuses=(200, 201),
-        also=(429,),
-    ),
-    Route("GET /graphs/{id}", get_graph, READ_JOB, None, graphs.Graph, also=(409,)),
-    Route("POST /graphs/{id}/rerun", rerun_graph, OPERATE_JOB, RerunInput, graphs.GraphRerun),
-    Route(
-        "POST /batches",
-        submit_batch,
-        SUBMIT_PARTS,
-        BatchInput,
-        children.Batch,
-        statuses=(200, 201),
-        also=(429,),
-    ),
-    Route("GET /batches/{id}", get_batch, READ_JOB, None, children.Batch),
-    Route(
-        "POST /batches/{id}/jobs",
-        add_to_batch,
-        Access(Scope.SUBMIT, Bound.MEMBERS),
-        MembersInput,
-        children.Batch,
-        also=(429,),
-    ),
-    Route(
-        "POST /batches/{id}/close",
-        close_batch,
-        Access(Scope.SUBMIT, Bound.JOB),
-        CloseInput | None,
-        children.Batch,
-    ),
-    Route(
-        "GET /jobs/{id}/children",
-        list_children,
-        READ_JOB,
-        ChildrenRequest,
-        children.ChildPage,
-        also=(409,),
-        tag="runs",
-    ),
-    Route("GET /schedules/{id}/grid", get_grid, READ_SCHEDULE, GridRequest, graphs.ScheduleGrid),
-)
 
 
 def _submitted(request: Request, noun: str, answer: dict[str, Any], *, is_new: bool) -> Answer:

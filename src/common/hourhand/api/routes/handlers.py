@@ -20,7 +20,7 @@ from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
 from hourhand.api.requests._errors import quoted
 from hourhand.api.requests.schedule_operations import HandlerPauseInput, NoteInput
-from hourhand.api.routing import Route, Services
+from hourhand.api.routing import Route, RouteTable, Services
 from hourhand.domain.errors import NotFound
 from hourhand.domain.jobs.pauses import HandlerPauses
 from hourhand.domain.limits.debounce import Debounce
@@ -29,18 +29,23 @@ from hourhand.json_dataclasses import to_json
 from hourhand.ports.handler_directory import DeclaredSchedule, HandlerInfo
 from hourhand.services.jobs.drafts import say_unknown
 
+ROUTES = RouteTable(Route)
 
+
+@ROUTES.add("GET /handlers", READ_SHARED, None, system.Handlers)
 def get_handlers(services: Services, _: Request, __: str) -> Answer:
     """List the registered handlers."""
     pauses, now = services.pauses.read()
     return Answer.of({"handlers": [_handler(i, pauses, now) for i in services.handlers.all()]})
 
 
+@ROUTES.add("GET /handlers/{name}", READ_SHARED, None, system.Handler)
 def get_handler(services: Services, _: Request, name: str) -> Answer:
     """Read a handler: the schema of its payload, its policies, whether it is paused."""
     return _answer(services, _require(services, name))
 
 
+@ROUTES.add("POST /handlers/{name}/pause", OPERATE_ALL, HandlerPauseInput | None, system.Handler)
 def pause_handler(services: Services, request: Request, name: str) -> Answer:
     """Pause a handler: no job of it starts until it is resumed, or until a time."""
     info = _require(services, name)
@@ -49,6 +54,7 @@ def pause_handler(services: Services, request: Request, name: str) -> Answer:
     return _answer(services, info)
 
 
+@ROUTES.add("POST /handlers/{name}/resume", OPERATE_ALL, NoteInput | None, system.Handler)
 def resume_handler(services: Services, request: Request, name: str) -> Answer:
     """End the pause of a handler, and send the jobs that waited for it."""
     info = _require(services, name)
@@ -109,23 +115,3 @@ def _schedule(declared: DeclaredSchedule) -> dict[str, Any]:
     expression = declared.expression
     shown = expression if isinstance(expression, str) else list(expression)
     return to_json(HandlerSchedule, declared, expression=shown)
-
-
-HANDLER_ROUTES = (
-    Route("GET /handlers", get_handlers, READ_SHARED, None, system.Handlers),
-    Route("GET /handlers/{name}", get_handler, READ_SHARED, None, system.Handler),
-    Route(
-        "POST /handlers/{name}/pause",
-        pause_handler,
-        OPERATE_ALL,
-        HandlerPauseInput | None,
-        system.Handler,
-    ),
-    Route(
-        "POST /handlers/{name}/resume",
-        resume_handler,
-        OPERATE_ALL,
-        NoteInput | None,
-        system.Handler,
-    ),
-)

@@ -24,7 +24,7 @@ from hourhand.api.requests._limits import MAX_BATCH_BYTES
 from hourhand.api.requests.filters import GroupsRequest, ListRequest, LogRequest
 from hourhand.api.requests.jobs import BatchRequest, JobPatch, JobSubmission
 from hourhand.api.requests.schedule_operations import NoteInput
-from hourhand.api.routing import Route, Services
+from hourhand.api.routing import Route, RouteTable, Services
 from hourhand.api.views.jobs import (
     contents_bytes,
     dead_letter_groups,
@@ -41,7 +41,10 @@ from hourhand.services.jobs.submission import Submitted
 RESULT_BYTES = 4_000
 """Room for what a result of a batch holds beside what was sent: an error, or the job's state."""
 
+ROUTES = RouteTable(Route)
 
+
+@ROUTES.add("POST /jobs", SUBMIT_OWN, JobSubmission, jobs.Job, statuses=(200, 201), also=(429,))
 def submit_job(services: Services, request: Request, _: str) -> Answer:
     """Submit a job."""
     submission = JobSubmission.parse(request.json())
@@ -54,6 +57,25 @@ def submit_job(services: Services, request: Request, _: str) -> Answer:
     return Answer.of(job_response(report), status=status).with_headers({"location": location})
 
 
+@ROUTES.add("GET /jobs", READ_OWN, ListRequest, jobs.JobPage)
+def list_jobs(services: Services, request: Request, _: str) -> Answer:
+    """List jobs, newest first, in pages.
+
+    A page whose jobs have many tags comes back shorter.
+    """
+    query = ListRequest.parse(request.query())
+    if query.idempotency_key is not None:
+        return Answer.of(
+            job_page(services.queries.find_by_key(query.tenant, query.idempotency_key))
+        )
+    return fitting_page(
+        query, lambda **at: job_page(services.queries.list_jobs(query.filters, **at))
+    )
+
+
+@ROUTES.add(
+    "POST /jobs/batch", Access(Scope.SUBMIT, Bound.BATCH), BatchRequest, batches.BatchResults
+)
 def submit_batch(services: Services, request: Request, _: str) -> Answer:
     """Submit up to 500 jobs, 2.5 MB in all, each checked on its own."""
     size_bytes = len(request.text().encode())
@@ -72,26 +94,22 @@ def submit_batch(services: Services, request: Request, _: str) -> Answer:
     return Answer.of({"results": values})
 
 
-def list_jobs(services: Services, request: Request, _: str) -> Answer:
-    """List jobs, newest first, in pages.
-
-    A page whose jobs have many tags comes back shorter.
-    """
-    query = ListRequest.parse(request.query())
-    if query.idempotency_key is not None:
-        return Answer.of(
-            job_page(services.queries.find_by_key(query.tenant, query.idempotency_key))
-        )
-    return fitting_page(
-        query, lambda **at: job_page(services.queries.list_jobs(query.filters, **at))
-    )
-
-
+@ROUTES.add("GET /jobs/{id}", READ_JOB, None, jobs.Job)
 def get_job(services: Services, _: Request, job_id: str) -> Answer:
     """Read a job with all its fields."""
     return Answer.of(job_response(services.queries.job(require_job(job_id))))
 
 
+@ROUTES.add("PATCH /jobs/{id}", OPERATE_JOB, JobPatch, jobs.Job)
+def change_job(services: Services, request: Request, job_id: str) -> Answer:
+    """Change a job that is not yet running."""
+    known_id = require_job(job_id)
+    patch = JobPatch.parse(request.json())
+    job = services.operations.change(known_id, patch, actor=request.actor)
+    return _whole(services, job)
+
+
+@ROUTES.add("GET /jobs/{id}/events", READ_JOB, None, jobs.Events)
 def get_events(services: Services, _: Request, job_id: str) -> Answer:
     """Read a job's history."""
     events = services.queries.events(require_job(job_id))
@@ -99,6 +117,7 @@ def get_events(services: Services, _: Request, job_id: str) -> Answer:
     return Answer.of(job_events(events, identities))
 
 
+@ROUTES.add("GET /jobs/{id}/logs", READ_JOB, LogRequest, jobs.LogPage)
 def get_logs(services: Services, request: Request, job_id: str) -> Answer:
     """Read a job's log, the oldest or the newest lines first, in pages.
 
@@ -111,29 +130,14 @@ def get_logs(services: Services, request: Request, job_id: str) -> Answer:
     )
 
 
-def group_dead_letters(services: Services, request: Request, _: str) -> Answer:
-    """List the DEAD jobs in groups by handler and error, in pages."""
-    query = GroupsRequest.parse(request.query())
-    found = services.queries.dead_letter_groups(
-        query.filters, limit=query.limit, cursor=query.cursor
-    )
-    return Answer.of(dead_letter_groups(found))
-
-
-def change_job(services: Services, request: Request, job_id: str) -> Answer:
-    """Change a job that is not yet running."""
-    known_id = require_job(job_id)
-    patch = JobPatch.parse(request.json())
-    job = services.operations.change(known_id, patch, actor=request.actor)
-    return _whole(services, job)
-
-
+@ROUTES.add("POST /jobs/{id}/cancel", OPERATE_JOB, None, jobs.Job)
 def cancel_job(services: Services, request: Request, job_id: str) -> Answer:
     """Cancel a waiting job, or ask a running one to stop."""
     job = services.operations.cancel(require_job(job_id), actor=request.actor)
     return _whole(services, job)
 
 
+@ROUTES.add("POST /jobs/{id}/discard", OPERATE_JOB, NoteInput | None, jobs.Job)
 def discard_job(services: Services, request: Request, job_id: str) -> Answer:
     """Acknowledge a DEAD job, which then counts as unresolved no longer."""
     known_id = require_job(job_id)
@@ -142,45 +146,21 @@ def discard_job(services: Services, request: Request, job_id: str) -> Answer:
     return _whole(services, job)
 
 
+@ROUTES.add("POST /jobs/{id}/run-now", OPERATE_JOB, None, jobs.Job)
 def run_job_now(services: Services, request: Request, job_id: str) -> Answer:
     """Make a waiting job due now."""
     job = services.operations.run_now(require_job(job_id), actor=request.actor)
     return _whole(services, job)
 
 
-JOB_ROUTES = (
-    Route(
-        "POST /jobs",
-        submit_job,
-        SUBMIT_OWN,
-        JobSubmission,
-        jobs.Job,
-        statuses=(200, 201),
-        also=(429,),
-    ),
-    Route("GET /jobs", list_jobs, READ_OWN, ListRequest, jobs.JobPage),
-    Route(
-        "POST /jobs/batch",
-        submit_batch,
-        Access(Scope.SUBMIT, Bound.BATCH),
-        BatchRequest,
-        batches.BatchResults,
-    ),
-    Route("GET /jobs/{id}", get_job, READ_JOB, None, jobs.Job),
-    Route("PATCH /jobs/{id}", change_job, OPERATE_JOB, JobPatch, jobs.Job),
-    Route("GET /jobs/{id}/events", get_events, READ_JOB, None, jobs.Events),
-    Route("GET /jobs/{id}/logs", get_logs, READ_JOB, LogRequest, jobs.LogPage),
-    Route("POST /jobs/{id}/cancel", cancel_job, OPERATE_JOB, None, jobs.Job),
-    Route("POST /jobs/{id}/discard", discard_job, OPERATE_JOB, NoteInput | None, jobs.Job),
-    Route("POST /jobs/{id}/run-now", run_job_now, OPERATE_JOB, None, jobs.Job),
-    Route(
-        "GET /dead-letters/groups",
-        group_dead_letters,
-        READ_OWN,
-        GroupsRequest,
-        jobs.DeadLetterGroups,
-    ),
-)
+@ROUTES.add("GET /dead-letters/groups", READ_OWN, GroupsRequest, jobs.DeadLetterGroups)
+def group_dead_letters(services: Services, request: Request, _: str) -> Answer:
+    """List the DEAD jobs in groups by handler and error, in pages."""
+    query = GroupsRequest.parse(request.query())
+    found = services.queries.dead_letter_groups(
+        query.filters, limit=query.limit, cursor=query.cursor
+    )
+    return Answer.of(dead_letter_groups(found))
 
 
 def _whole(services: Services, job: Job) -> Answer:

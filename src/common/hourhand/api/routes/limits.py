@@ -12,13 +12,16 @@ from hourhand.api.http_response import Answer
 from hourhand.api.pages import answer_page
 from hourhand.api.requests.limits import FreeInput, LimitInput, LimitQuery, RetimeInput
 from hourhand.api.requests.schedule_operations import PageRequest
-from hourhand.api.routing import Route, Services
+from hourhand.api.routing import Route, RouteTable, Services
 from hourhand.api.views.jobs import bulk_result
 from hourhand.domain.limits.declarations import LIMIT_NAME, Concurrency, Rate
 from hourhand.json_dataclasses import to_json
 from hourhand.services.limits.operations import LimitReport
 
+ROUTES = RouteTable(Route)
 
+
+@ROUTES.add("GET /limits", READ_ALL, PageRequest, limits.LimitPage)
 def list_limits(services: Services, request: Request, _: str) -> Answer:
     """List the limits of all handlers, by name."""
     return answer_page(
@@ -33,6 +36,7 @@ def list_limits(services: Services, request: Request, _: str) -> Answer:
     )
 
 
+@ROUTES.add("GET /limits/{name}", READ_ALL, LimitQuery, limits.Limit)
 def get_limit(services: Services, request: Request, name: str) -> Answer:
     """Read a limit: which jobs hold its slots, and which wait."""
     wanted = LimitQuery.parse(request.query())
@@ -40,6 +44,7 @@ def get_limit(services: Services, request: Request, name: str) -> Answer:
     return Answer.of(to_json(Limit, report, **_whole(report)))
 
 
+@ROUTES.add("PUT /limits/{name}", OPERATE_ALL, LimitInput, limits.ChangedLimit)
 def put_limit(services: Services, request: Request, name: str) -> Answer:
     """Set numbers of a limit in the place of those in the code."""
     changes = LimitInput.parse(request.json()).changes
@@ -47,12 +52,14 @@ def put_limit(services: Services, request: Request, name: str) -> Answer:
     return Answer.of(to_json(ChangedLimit, report, granted=granted, **_whole(report)))
 
 
+@ROUTES.add("DELETE /limits/{name}", OPERATE_ALL, None, limits.ChangedLimit)
 def delete_limit(services: Services, request: Request, name: str) -> Answer:
     """Remove the numbers that were set for a limit."""
     report, granted = services.limits.restore(name, actor=request.actor)
     return Answer.of(to_json(ChangedLimit, report, granted=granted, **_whole(report)))
 
 
+@ROUTES.add("POST /limits/{name}/free", OPERATE_ALL, FreeInput, limits.Limit)
 def free_slot(services: Services, request: Request, name: str) -> Answer:
     """Free the slot that a DEAD job keeps."""
     job_id = FreeInput.parse(request.json()).job_id
@@ -60,6 +67,7 @@ def free_slot(services: Services, request: Request, name: str) -> Answer:
     return Answer.of(to_json(Limit, report, **_whole(report)))
 
 
+@ROUTES.add("POST /limits/{name}/retime", OPERATE_ALL, RetimeInput | None, batches.BulkResult)
 def retime_limit(services: Services, request: Request, name: str) -> Answer:
     """Give the jobs that wait for a rate new start times, after its number changed."""
     wanted = RetimeInput.parse(request.json() if request.has_body else {})
@@ -87,19 +95,3 @@ def _fields(report: LimitReport) -> dict[str, Any]:
         "overrides": dict(report.override.keys),
         "handlers": list(declared.handlers),
     }
-
-
-LIMIT_ROUTES = (
-    Route("GET /limits", list_limits, READ_ALL, PageRequest, limits.LimitPage),
-    Route("GET /limits/{name}", get_limit, READ_ALL, LimitQuery, limits.Limit),
-    Route("PUT /limits/{name}", put_limit, OPERATE_ALL, LimitInput, limits.ChangedLimit),
-    Route("DELETE /limits/{name}", delete_limit, OPERATE_ALL, None, limits.ChangedLimit),
-    Route("POST /limits/{name}/free", free_slot, OPERATE_ALL, FreeInput, limits.Limit),
-    Route(
-        "POST /limits/{name}/retime",
-        retime_limit,
-        OPERATE_ALL,
-        RetimeInput | None,
-        batches.BulkResult,
-    ),
-)

@@ -9,12 +9,15 @@ from hourhand.api.access import OPERATE_ALL, READ_ALL
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
 from hourhand.api.requests.limits import QuotaInput
-from hourhand.api.routing import Route, Services
+from hourhand.api.routing import Route, RouteTable, Services
 from hourhand.domain.errors import NotFound
 from hourhand.domain.jobs.quotas import Quota, QuotaKind
 from hourhand.json_dataclasses import to_json
 
+ROUTES = RouteTable(Route)
 
+
+@ROUTES.add("GET /quotas", READ_ALL, None, quotas.Quotas)
 def list_quotas(services: Services, _request: Request, _: str) -> Answer:
     """List all quotas, by kind and name."""
     record, _now = services.pauses.read()
@@ -36,22 +39,11 @@ def delete_quota(kind: QuotaKind, services: Services, request: Request, name: st
     return Answer(status=204)
 
 
-QUOTA_ROUTES = (
-    Route("GET /quotas", list_quotas, READ_ALL, None, quotas.Quotas),
-    *(
-        Route(
-            f"{method} /quotas/{kind}/{{{kind}}}",
-            partial(act, kind),
-            OPERATE_ALL,
-            takes,
-            gives,
-            statuses=statuses,
-            takes_slashes=True,
-        )
-        for method, act, takes, gives, statuses in (
-            ("PUT", put_quota, QuotaInput, quotas.Quota, (200,)),
-            ("DELETE", delete_quota, None, None, (204,)),
-        )
-        for kind in QuotaKind
-    ),
-)
+for _kind in QuotaKind:
+    _path = f"/quotas/{_kind}/{{{_kind}}}"
+    ROUTES.add(f"PUT {_path}", OPERATE_ALL, QuotaInput, quotas.Quota, takes_slashes=True)(
+        partial(put_quota, _kind)
+    )
+    ROUTES.add(f"DELETE {_path}", OPERATE_ALL, statuses=(204,), takes_slashes=True)(
+        partial(delete_quota, _kind)
+    )

@@ -16,72 +16,23 @@ from hourhand.api.requests.runs import (
     StepsRequest,
 )
 from hourhand.api.requests.schedule_operations import PageRequest
-from hourhand.api.routing import Route, Services
+from hourhand.api.routing import Route, RouteTable, Services
 from hourhand.api.views.jobs import job_response
 from hourhand.api.views.runs import accepted, journal_page, redrive_plan, step_page
 from hourhand.domain.durable.names import name_problem
 from hourhand.domain.errors import FieldError, InvalidInput
 from hourhand.domain.jobs.job import ErrorInfo
 
-
-def send_signal(services: Services, request: Request, job_id: str) -> Answer:
-    """Send a signal to a durable run."""
-    known_id = require_job(job_id)
-    name = request.path.rsplit("/", 1)[1]
-    problem = name_problem(quoted(name))
-    if problem is not None:
-        fault = FieldError("name", problem)
-        raise InvalidInput("The name of the signal is invalid.", errors=(fault,))
-    signal = SignalInput.parse(request.json() if request.has_body else {})
-    services.signals.send(known_id, name, signal.id, signal.payload_text)
-    return Answer.of(accepted())
+ROUTES = RouteTable(Route)
 
 
-def succeed_callback(services: Services, request: Request, token: str) -> Answer:
-    """Complete a callback with a result."""
-    completion = CallbackResult.parse(request.json() if request.has_body else {})
-    services.callbacks.succeed(token, completion.result_text)
-    return Answer.of(accepted())
-
-
-def fail_callback(services: Services, request: Request, token: str) -> Answer:
-    """Complete a callback as failed."""
-    error = CallbackFailure.parse(request.json()).error
-    services.callbacks.fail(token, ErrorInfo(type=error.type, message=error.message))
-    return Answer.of(accepted())
-
-
-def beat_callback(services: Services, _: Request, token: str) -> Answer:
-    """Note that the work behind a callback goes on."""
-    services.callbacks.heartbeat(token)
-    return Answer.of(accepted())
-
-
-def get_steps(services: Services, request: Request, job_id: str) -> Answer:
-    """List the recorded calls of a durable run, in pages.
-
-    A page whose results are long comes back shorter.
-    """
-    known_id = require_job(job_id)
-    query = StepsRequest.parse(request.query())
-    return fitting_page(
-        query,
-        lambda **at: step_page(services.run_views.steps(known_id, order=query.order, **at)),
-    )
-
-
-def get_journal(services: Services, request: Request, job_id: str) -> Answer:
-    """Export the journal of a durable run for replays in tests, in pages.
-
-    A page whose results are long comes back shorter.
-    """
-    known_id = require_job(job_id)
-    query = PageRequest.parse(request.query())
-    return fitting_page(
-        query, lambda **at: journal_page(services.run_views.journal(known_id, **at))
-    )
-
-
+@ROUTES.add(
+    "POST /jobs/{id}/redrive",
+    OPERATE_JOB,
+    RedriveInput | None,
+    jobs.Job,
+    dry_answer=runs.RedrivePlan,
+)
 def redrive_job(services: Services, request: Request, job_id: str) -> Answer:
     """Redrive a DEAD, EXPIRED or CANCELLED job, or a durable run from named calls.
 
@@ -103,48 +54,69 @@ def redrive_job(services: Services, request: Request, job_id: str) -> Answer:
     return Answer.of(job_response(services.queries.report(job)))
 
 
-RUN_ROUTES = (
-    Route(
-        "POST /jobs/{id}/redrive",
-        redrive_job,
-        OPERATE_JOB,
-        RedriveInput | None,
-        jobs.Job,
-        dry_answer=runs.RedrivePlan,
-    ),
-    Route(
-        "POST /jobs/{id}/signals/{name}",
-        send_signal,
-        OPERATE_JOB,
-        SignalInput | None,
-        runs.Accepted,
-        tag="runs",
-    ),
-    Route(
-        "GET /jobs/{id}/steps",
-        get_steps,
-        READ_JOB,
-        StepsRequest,
-        runs.StepPage,
-        also=(409,),
-        tag="runs",
-    ),
-    Route(
-        "GET /jobs/{id}/journal",
-        get_journal,
-        READ_JOB,
-        PageRequest,
-        runs.JournalPage,
-        also=(409,),
-        tag="runs",
-    ),
-    Route(
-        "POST /callbacks/{token}/succeed",
-        succeed_callback,
-        COMPLETE,
-        CallbackResult | None,
-        runs.Accepted,
-    ),
-    Route("POST /callbacks/{token}/fail", fail_callback, COMPLETE, CallbackFailure, runs.Accepted),
-    Route("POST /callbacks/{token}/heartbeat", beat_callback, COMPLETE, None, runs.Accepted),
+@ROUTES.add(
+    "POST /jobs/{id}/signals/{name}", OPERATE_JOB, SignalInput | None, runs.Accepted, tag="runs"
 )
+def send_signal(services: Services, request: Request, job_id: str) -> Answer:
+    """Send a signal to a durable run."""
+    known_id = require_job(job_id)
+    name = request.path.rsplit("/", 1)[1]
+    problem = name_problem(quoted(name))
+    if problem is not None:
+        fault = FieldError("name", problem)
+        raise InvalidInput("The name of the signal is invalid.", errors=(fault,))
+    signal = SignalInput.parse(request.json() if request.has_body else {})
+    services.signals.send(known_id, name, signal.id, signal.payload_text)
+    return Answer.of(accepted())
+
+
+@ROUTES.add("GET /jobs/{id}/steps", READ_JOB, StepsRequest, runs.StepPage, also=(409,), tag="runs")
+def get_steps(services: Services, request: Request, job_id: str) -> Answer:
+    """List the recorded calls of a durable run, in pages.
+
+    A page whose results are long comes back shorter.
+    """
+    known_id = require_job(job_id)
+    query = StepsRequest.parse(request.query())
+    return fitting_page(
+        query,
+        lambda **at: step_page(services.run_views.steps(known_id, order=query.order, **at)),
+    )
+
+
+@ROUTES.add(
+    "GET /jobs/{id}/journal", READ_JOB, PageRequest, runs.JournalPage, also=(409,), tag="runs"
+)
+def get_journal(services: Services, request: Request, job_id: str) -> Answer:
+    """Export the journal of a durable run for replays in tests, in pages.
+
+    A page whose results are long comes back shorter.
+    """
+    known_id = require_job(job_id)
+    query = PageRequest.parse(request.query())
+    return fitting_page(
+        query, lambda **at: journal_page(services.run_views.journal(known_id, **at))
+    )
+
+
+@ROUTES.add("POST /callbacks/{token}/succeed", COMPLETE, CallbackResult | None, runs.Accepted)
+def succeed_callback(services: Services, request: Request, token: str) -> Answer:
+    """Complete a callback with a result."""
+    completion = CallbackResult.parse(request.json() if request.has_body else {})
+    services.callbacks.succeed(token, completion.result_text)
+    return Answer.of(accepted())
+
+
+@ROUTES.add("POST /callbacks/{token}/fail", COMPLETE, CallbackFailure, runs.Accepted)
+def fail_callback(services: Services, request: Request, token: str) -> Answer:
+    """Complete a callback as failed."""
+    error = CallbackFailure.parse(request.json()).error
+    services.callbacks.fail(token, ErrorInfo(type=error.type, message=error.message))
+    return Answer.of(accepted())
+
+
+@ROUTES.add("POST /callbacks/{token}/heartbeat", COMPLETE, None, runs.Accepted)
+def beat_callback(services: Services, _: Request, token: str) -> Answer:
+    """Note that the work behind a callback goes on."""
+    services.callbacks.heartbeat(token)
+    return Answer.of(accepted())

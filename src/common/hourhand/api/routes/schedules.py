@@ -24,7 +24,7 @@ from hourhand.api.requests.schedule_operations import (
     TriggerInput,
 )
 from hourhand.api.requests.schedules import ScheduleInput
-from hourhand.api.routing import Route, Services
+from hourhand.api.routing import Route, RouteTable, Services
 from hourhand.api.views.jobs import job_response
 from hourhand.api.views.schedules import (
     backfill_report,
@@ -46,7 +46,17 @@ _NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 
 Runs = Sequence[OccurrenceRecord]
 
+ROUTES = RouteTable(Route)
 
+
+@ROUTES.add(
+    "PUT /schedules/{id}",
+    Access(Scope.OPERATE, Bound.PUT_SCHEDULE),
+    ScheduleInput,
+    schedules.Schedule,
+    query=PutQuery,
+    statuses=(200, 201),
+)
 def put_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
     """Create a schedule, or replace all of it."""
     if OWN_ID.fullmatch(schedule_id) is None:
@@ -64,6 +74,9 @@ def put_schedule(services: Services, request: Request, schedule_id: str) -> Answ
     return answer.with_headers({"location": location})
 
 
+@ROUTES.add(
+    "GET /schedules", Access(Scope.READ, Bound.OWN), SchedulePageRequest, schedules.SchedulePage
+)
 def list_schedules(services: Services, request: Request, _: str) -> Answer:
     """List schedules by id, in pages."""
     query = SchedulePageRequest.parse(request.query())
@@ -84,29 +97,51 @@ def list_schedules(services: Services, request: Request, _: str) -> Answer:
     return answer_page("schedules", query, read, lambda pair: _named(*pair))
 
 
+@ROUTES.add("GET /schedules/{id}", READ_SCHEDULE, None, schedules.Schedule)
 def get_schedule(services: Services, _: Request, schedule_id: str) -> Answer:
     """Read a schedule."""
     return _told(services.schedule_views.get(_require_id(schedule_id)))
 
 
+@ROUTES.add("DELETE /schedules/{id}", OPERATE_SCHEDULE, statuses=(204,))
 def delete_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
     """Delete a schedule, and cancel its waiting jobs."""
     services.schedules.delete(_require_id(schedule_id), actor=request.actor)
     return Answer(status=204)
 
 
+@ROUTES.add("POST /schedules/preview", READ_SHARED, PreviewInput, schedules.Preview)
+def preview_schedule(services: Services, request: Request, _: str) -> Answer:
+    """Compute the next scheduled times; create nothing."""
+    wanted = PreviewInput.parse(request.json())
+    preview = services.previews.preview(
+        wanted.definition, count=wanted.count, after=wanted.after, month=wanted.month
+    )
+    return Answer.of(preview_response(preview))
+
+
+@ROUTES.add("POST /schedules/{id}/pause", OPERATE_SCHEDULE, NoteInput | None, schedules.Schedule)
 def pause_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
     """Pause a schedule; its running jobs continue."""
     known_id, note = _require_id(schedule_id), _note(request)
     return _told(services.schedules.pause(known_id, note, actor=request.actor))
 
 
+@ROUTES.add("POST /schedules/{id}/resume", OPERATE_SCHEDULE, NoteInput | None, schedules.Schedule)
 def resume_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
     """Resume a paused schedule."""
     known_id, note = _require_id(schedule_id), _note(request)
     return _told(services.schedules.resume(known_id, note, actor=request.actor))
 
 
+@ROUTES.add(
+    "POST /schedules/{id}/trigger",
+    OPERATE_SCHEDULE,
+    TriggerInput | None,
+    jobs.Job,
+    statuses=(201,),
+    also=(429,),
+)
 def trigger_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
     """Run a schedule's job once, now."""
     known_id = _require_id(schedule_id)
@@ -124,6 +159,9 @@ def trigger_schedule(services: Services, request: Request, schedule_id: str) -> 
     return answer.with_headers({"location": location})
 
 
+@ROUTES.add(
+    "POST /schedules/{id}/backfill", OPERATE_SCHEDULE, BackfillInput, schedules.BackfillReport
+)
 def backfill_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
     """Run a schedule for a period of the past."""
     known_id = _require_id(schedule_id)
@@ -132,6 +170,7 @@ def backfill_schedule(services: Services, request: Request, schedule_id: str) ->
     return Answer.of(backfill_report(report))
 
 
+@ROUTES.add("GET /schedules/{id}/backfills", READ_SCHEDULE, PageRequest, schedules.BackfillPage)
 def list_backfills(services: Services, request: Request, schedule_id: str) -> Answer:
     """List the backfills of a schedule, newest first."""
     read = partial(services.backfills.list, _require_id(schedule_id))
@@ -156,6 +195,16 @@ def change_backfill(services: Services, request: Request, schedule_id: str) -> A
     return Answer.of(backfill_response(*backfill))
 
 
+for _verb in ("pause", "resume", "cancel"):
+    ROUTES.add(
+        f"POST /schedules/{{id}}/backfills/{{n}}/{_verb}",
+        OPERATE_SCHEDULE,
+        NoteInput | None,
+        schedules.Backfill,
+    )(change_backfill)
+
+
+@ROUTES.add("GET /schedules/{id}/occurrences", READ_SCHEDULE, PageRequest, schedules.OccurrencePage)
 def list_occurrences(services: Services, request: Request, schedule_id: str) -> Answer:
     """List past occurrences, newest first, and the next ten.
 
@@ -169,94 +218,6 @@ def list_occurrences(services: Services, request: Request, schedule_id: str) -> 
             _own_jobs(services.occurrences.history(known_id, **at), request.tenant)
         ),
     )
-
-
-def preview_schedule(services: Services, request: Request, _: str) -> Answer:
-    """Compute the next scheduled times; create nothing."""
-    wanted = PreviewInput.parse(request.json())
-    preview = services.previews.preview(
-        wanted.definition, count=wanted.count, after=wanted.after, month=wanted.month
-    )
-    return Answer.of(preview_response(preview))
-
-
-SCHEDULE_ROUTES = (
-    Route(
-        "PUT /schedules/{id}",
-        put_schedule,
-        Access(Scope.OPERATE, Bound.PUT_SCHEDULE),
-        ScheduleInput,
-        schedules.Schedule,
-        query=PutQuery,
-        statuses=(200, 201),
-    ),
-    Route(
-        "GET /schedules",
-        list_schedules,
-        Access(Scope.READ, Bound.OWN),
-        SchedulePageRequest,
-        schedules.SchedulePage,
-    ),
-    Route("GET /schedules/{id}", get_schedule, READ_SCHEDULE, None, schedules.Schedule),
-    Route("DELETE /schedules/{id}", delete_schedule, OPERATE_SCHEDULE, statuses=(204,)),
-    Route(
-        "POST /schedules/preview", preview_schedule, READ_SHARED, PreviewInput, schedules.Preview
-    ),
-    Route(
-        "POST /schedules/{id}/pause",
-        pause_schedule,
-        OPERATE_SCHEDULE,
-        NoteInput | None,
-        schedules.Schedule,
-    ),
-    Route(
-        "POST /schedules/{id}/resume",
-        resume_schedule,
-        OPERATE_SCHEDULE,
-        NoteInput | None,
-        schedules.Schedule,
-    ),
-    Route(
-        "POST /schedules/{id}/trigger",
-        trigger_schedule,
-        OPERATE_SCHEDULE,
-        TriggerInput | None,
-        jobs.Job,
-        statuses=(201,),
-        also=(429,),
-    ),
-    Route(
-        "POST /schedules/{id}/backfill",
-        backfill_schedule,
-        OPERATE_SCHEDULE,
-        BackfillInput,
-        schedules.BackfillReport,
-    ),
-    Route(
-        "GET /schedules/{id}/backfills",
-        list_backfills,
-        READ_SCHEDULE,
-        PageRequest,
-        schedules.BackfillPage,
-    ),
-    *(
-        Route(
-            f"POST /schedules/{{id}}/backfills/{{n}}/{verb}",
-            change_backfill,
-            OPERATE_SCHEDULE,
-            NoteInput | None,
-            schedules.Backfill,
-        )
-        for verb in ("pause", "resume", "cancel")
-    ),
-    Route(
-        "GET /schedules/{id}/occurrences",
-        list_occurrences,
-        READ_SCHEDULE,
-        PageRequest,
-        schedules.OccurrencePage,
-    ),
-)
 
 
 def _named(view: ScheduleView, recent: Runs = ()) -> tuple[str, dict[str, Any]]:

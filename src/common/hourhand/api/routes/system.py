@@ -8,15 +8,19 @@ from hourhand.api.access import OPERATE_ALL, READ_SHARED
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
 from hourhand.api.requests.jobs import ResweepInput
-from hourhand.api.routing import Route, Services
+from hourhand.api.routing import Route, RouteTable, Services
 from hourhand.json_dataclasses import to_json
 
+ROUTES = RouteTable(Route)
 
+
+@ROUTES.add("GET /stats", READ_SHARED, None, system.Stats)
 def get_stats(services: Services, _: Request, __: str) -> Answer:
     """Read the queues' counts, the lateness and the scheduler's state."""
     return Answer.of(to_json(Stats, services.queries.stats()))
 
 
+@ROUTES.add("POST /resweep", OPERATE_ALL, ResweepInput, system.Resweep)
 def post_resweep(services: Services, request: Request, _: str) -> Answer:
     """Request a resweep: read every bucket again from a time on, after a restore."""
     wanted = ResweepInput.parse(request.json())
@@ -25,11 +29,13 @@ def post_resweep(services: Services, request: Request, _: str) -> Answer:
     return Answer.of(to_json(Resweep, progress))
 
 
+@ROUTES.add("GET /resweep", READ_SHARED, None, system.Resweep)
 def get_resweep(services: Services, _: Request, __: str) -> Answer:
     """Read the progress of the last resweep."""
     return Answer.of(to_json(Resweep, services.resweeps.progress()))
 
 
+@ROUTES.add("GET /health", READ_SHARED, None, system.Health)
 def get_health(services: Services, _: Request, __: str) -> Answer:
     """Check that the API answers.
 
@@ -46,11 +52,3 @@ def get_health(services: Services, _: Request, __: str) -> Answer:
             account=settings.account or None,
         )
     )
-
-
-SYSTEM_ROUTES = (
-    Route("GET /stats", get_stats, READ_SHARED, None, system.Stats),
-    Route("POST /resweep", post_resweep, OPERATE_ALL, ResweepInput, system.Resweep),
-    Route("GET /resweep", get_resweep, READ_SHARED, None, system.Resweep),
-    Route("GET /health", get_health, READ_SHARED, None, system.Health),
-)
