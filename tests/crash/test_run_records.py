@@ -222,7 +222,8 @@ def test_a_deadline_that_meets_a_signal_that_another_owner_took_returns_it() -> 
     owners.world.api.signals.send("run", "s", "1", "1")
     assert isinstance(run_waits._next_signal(owners.zombie, "s", "s"), object)
     owners.zombie.answer(WaitForSignal("s", "s", timedelta(60), has_default=True))
-    record = set_deadline(owners.owner, "s", "gs", timedelta(60), 0)
+    until = owners.owner.ports.clock.now() + timedelta(60)
+    record = set_deadline(owners.owner, "s", "gs", until, 0)
     assert record.is_settled
 
 

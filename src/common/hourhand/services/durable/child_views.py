@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hourhand.domain.durable.calls import RunEnds
 from hourhand.domain.durable.joins import JoinedCall
-from hourhand.domain.errors import NotFound, WrongState
 from hourhand.domain.ids import content_hash
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.parents import child_id
@@ -15,7 +13,7 @@ from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.services.cursors import seal, unseal
 from hourhand.services.durable.children import READ_TOGETHER
 from hourhand.services.durable.runs import DurableRuns
-from hourhand.services.durable.signals import require_durable
+from hourhand.services.durable.signals import require_run
 
 MAX_READS = 20
 """Lookups that one page may cost; a page that needs more comes back short."""
@@ -63,15 +61,8 @@ class ChildViews:
         A page may be short or empty; only an absent ``next_cursor`` ends the listing. Raises
         `NotFound`, `NotDurable`, `InvalidInput` for a cursor of another listing, `Unavailable`.
         """
-        job = self.runs.ports.jobs.get(job_id)
-        if job is None:
-            raise NotFound(f"There is no job {job_id}.")
-        require_durable(job, self.handlers)
-        try:
-            records = self.runs.read(job)
-        except RunEnds as ends:
-            raise WrongState(ends.error.message) from None
-        ordered = sorted(records, key=lambda one: one.order)
+        job = require_run(self.runs.ports.jobs, self.handlers, job_id)
+        ordered = sorted(self.runs.show(job), key=lambda one: one.order)
         calls = [record.joined for record in ordered if path in {None, record.path}]
         joined = [call for call in calls if call is not None]
         listing = content_hash("children", job_id, status or "", path or "")

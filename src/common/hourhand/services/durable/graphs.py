@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from hourhand.domain.durable.built_in import GRAPH, refusal_path
-from hourhand.domain.durable.calls import RunEnds
 from hourhand.domain.durable.decisions import RUNS, decisions_in_force
 from hourhand.domain.durable.joins import JoinedCall
 from hourhand.domain.durable.records import Journal, Record, RecordKind
-from hourhand.domain.errors import InvalidInput, NotFound, WrongState
+from hourhand.domain.errors import InvalidInput, NotFound
 from hourhand.domain.graphs.definition import GraphDefinition, Node
 from hourhand.domain.graphs.rules import Decision
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus
@@ -142,10 +141,7 @@ class GraphService:
 
     def _read(self, job: Job) -> tuple[GraphDefinition, list[Record]]:
         """Return the definition and the journal of a graph; raise `NotFound` for any other job."""
-        try:
-            records = self.runs.read(job)
-        except RunEnds as ends:
-            raise WrongState(ends.error.message) from None
+        records = self.runs.show(job)
         definition = graph_of(self.runs, self.contents, job, records)
         if definition is None:
             raise NotFound(f"Job {job.id} is no graph, or it is one that has not begun.")

@@ -26,7 +26,7 @@ from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.services.durable.compensation import Compensations
 from hourhand.services.durable.recorded_graphs import graph_of
 from hourhand.services.durable.runs import DurableRuns
-from hourhand.services.durable.signals import require_durable, scope_at
+from hourhand.services.durable.signals import require_run, scope_at
 from hourhand.services.jobs.operations import OperationsService
 from hourhand.services.jobs.payload_store import PayloadStore
 
@@ -174,10 +174,7 @@ class RunRedrives:
                 self.runs.ports.side_items.write_item(update)
 
     def _plan(self, job: Job, paths: Sequence[str], new_keys: bool) -> RedrivePlan:
-        try:
-            records = self.runs.read(job)
-        except RunEnds as ends:
-            raise WrongState(ends.error.message) from None
+        records = self.runs.show(job)
         graph = graph_of(self.runs, self.contents, job, records)
         if graph is not None:
             # Also nodes without a record: they were skipped, and may run now.
@@ -200,10 +197,7 @@ class RunRedrives:
         return RedrivePlan(reset, kept, new_keys=new_keys)
 
     def _require_final(self, job_id: str) -> Job:
-        job = self.runs.ports.jobs.get(job_id)
-        if job is None:
-            raise NotFound(f"There is no job {job_id}.")
-        require_durable(job, self.handlers)
+        job = require_run(self.runs.ports.jobs, self.handlers, job_id)
         if not job.status.is_final:
             raise WrongState(f"Run {job_id} is {job.status}; only a run that ended is redriven.")
         if job.status is JobStatus.SUCCEEDED and job.parent is not None:

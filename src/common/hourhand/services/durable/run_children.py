@@ -346,7 +346,8 @@ def wait_until(run: RunRecords, call: WaitUntil) -> Value | Failure | datetime:
     record = run.find(RecordKind.WAIT, call.path, CHILDREN)
     if record is None or record.round < run.scope.round:
         # A redrive runs the children again that failed, and gives them their time again.
-        record = set_deadline(run, call.path, CHILDREN, call.timeout, run.scope.round)
+        until = run.ports.clock.now() + call.timeout
+        record = set_deadline(run, call.path, CHILDREN, until, run.scope.round)
     if not record.is_settled and run.time_to(record.until_ms) > timedelta(0):
         return from_ms(record.until_ms or 0)
     return end_of_wait(run, EndOfWait(call.path)) or end_wait(run, EndWait(call.path, call.late))

@@ -150,12 +150,12 @@ def fail_step(run: RunRecords, call: FailStep) -> Try | Suspension | Failure | V
     """Decide what follows a failed try, and record it where it must be."""
     attempt, options = call.attempt, call.options
     is_last = attempt.number >= call.policy.max_attempts
+    failed: dict[str, Stored | None] = {
+        "outcome": RecordOutcome.FAILED.value,
+        "text": error_text(call.error),
+        "is_unknown": 1 if call.is_unknown else None,
+    }
     if call.counts and (not call.error.retryable or is_last):
-        failed = {
-            "outcome": RecordOutcome.FAILED.value,
-            "text": error_text(call.error),
-            "is_unknown": 1 if call.is_unknown else None,
-        }
         failure = Failure(call.error)
         return _end(run, attempt, options, failed, failure) or failure
     wait = call.delay if call.delay is not None else _delay(run, call.policy, attempt.number)
@@ -164,13 +164,8 @@ def fail_step(run: RunRecords, call: FailStep) -> Try | Suspension | Failure | V
     if wait <= IN_PLACE and call.fits and not options.has_start:
         return following
     due = floor_ms(run.ports.clock.now() + wait)
-    values: dict[str, Stored | None] = {
-        "outcome": RecordOutcome.RETRYING.value,
-        "text": error_text(call.error),
-        "until_ms": to_ms(due),
-        "is_unknown": 1 if call.is_unknown else None,
-    }
-    ended = _end(run, replace(attempt, number=done), options, values, None)
+    retried = {**failed, "outcome": RecordOutcome.RETRYING.value, "until_ms": to_ms(due)}
+    ended = _end(run, replace(attempt, number=done), options, retried, None)
     if ended is not None:
         return ended
     if wait <= IN_PLACE and call.fits:

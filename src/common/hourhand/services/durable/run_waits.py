@@ -73,14 +73,7 @@ def sleep(run: RunRecords, call: SleepUntil) -> timedelta | Suspension:
         if isinstance(until, timedelta):
             until = run.ports.clock.now() + until
         _require_in_time(run, until)
-        values: dict[str, Stored | None] = {
-            "outcome": RecordOutcome.WAITING.value,
-            "began_ms": to_ms(run.ports.clock.now()),
-            "until_ms": to_ms(until),
-            "waits_for": SLEEP,
-        }
-        floor = run.floor(RecordKind.WAIT, call.path)
-        _, record = run.put(RecordKind.WAIT, call.path, values, run.scope.may_put(floor))
+        record = set_deadline(run, call.path, SLEEP, until, run.floor(RecordKind.WAIT, call.path))
     rest = run.time_to(record.until_ms)
     if rest > IN_PLACE:
         return Suspension(WaitKind.TIME, call.path, from_ms(record.until_ms or 0))
@@ -163,7 +156,8 @@ def wait_for_signal(run: RunRecords, call: WaitForSignal) -> Value | TimedOut | 
     if call.timeout is None:
         return Suspension(WaitKind.SIGNAL, call.name)
     if record is None:
-        record = set_deadline(run, call.path, SIGNAL + call.name, call.timeout, floor)
+        until = run.ports.clock.now() + call.timeout
+        record = set_deadline(run, call.path, SIGNAL + call.name, until, floor)
         if record.is_settled:
             return _waited(run, record)
     if run.time_to(record.until_ms) > timedelta(0):
@@ -185,9 +179,8 @@ def _waited(run: RunRecords, record: Record) -> Value | TimedOut:
     return Value(run.text_of(record))
 
 
-def set_deadline(run: RunRecords, path: str, what: str, timeout: timedelta, floor: int) -> Record:
+def set_deadline(run: RunRecords, path: str, what: str, until: datetime, floor: int) -> Record:
     """Record until when a wait lasts; return the record that stands."""
-    until = run.ports.clock.now() + timeout
     values: dict[str, Stored | None] = {
         "outcome": RecordOutcome.WAITING.value,
         "began_ms": to_ms(run.ports.clock.now()),

@@ -21,6 +21,7 @@ from hourhand.domain.durable.records import (
     record_of_children,
 )
 from hourhand.domain.durable.writes import Scope
+from hourhand.domain.errors import WrongState
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.run_times import DEFAULT_RUN, journal_end, signals_end
 from hourhand.domain.jobs.transitions import keep_journal
@@ -69,6 +70,13 @@ class DurableRuns:
         resets, keys = self.resets(job)
         journal = Journal(records, round_=job.round, resets=resets, keys=keys)
         return Invocation(self.ports, job, journal, scope)
+
+    def show(self, job: Job) -> list[Record]:
+        """Read the records for a caller. Raises `WrongState` beyond the largest journal."""
+        try:
+            return self.read(job)
+        except RunEnds as ends:
+            raise WrongState(ends.error.message) from None
 
     def read(self, job: Job) -> list[Record]:
         """Read the records of a run's segment. Raises `RunEnds` beyond the largest journal."""

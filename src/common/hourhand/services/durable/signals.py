@@ -14,6 +14,7 @@ from hourhand.domain.jobs.run_times import DEFAULT_RUN, journal_end, signals_end
 from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.times import to_ms
 from hourhand.ports.handler_directory import BUILT_IN_HANDLERS, HandlerDirectory
+from hourhand.ports.job_store import JobStore
 from hourhand.services.durable.completions import Completer
 from hourhand.services.durable.runs import scope_of
 from hourhand.services.durable.values import RunPorts, require_size
@@ -59,10 +60,7 @@ class SignalService:
         self.completer.complete(job_id, WaitKind.SIGNAL, name, number)
 
     def _require_run(self, job_id: str) -> Job:
-        job = self.ports.jobs.get(job_id)
-        if job is None:
-            raise NotFound(f"There is no job {job_id}.")
-        require_durable(job, self.handlers)
+        job = require_run(self.ports.jobs, self.handlers, job_id)
         if job.status.is_final:
             raise RunEnded(f"The run {job_id} is {job.status}; it takes no signals any more.")
         return job
@@ -77,14 +75,18 @@ class SignalService:
         return None, key
 
 
-def require_durable(job: Job, handlers: HandlerDirectory) -> None:
-    """Refuse a job that is no durable run. Raises `NotDurable`.
+def require_run(jobs: JobStore, handlers: HandlerDirectory, job_id: str) -> Job:
+    """Return a durable run. Raises `NotFound`, and `NotDurable` for any other job.
 
     A run that was claimed before says so itself: a deployment may have removed its handler since.
     """
+    job = jobs.get(job_id)
+    if job is None:
+        raise NotFound(f"There is no job {job_id}.")
     info = BUILT_IN_HANDLERS.get(job.handler) or handlers.find(job.handler)
     if not job.is_durable_run and (info is None or not info.is_durable):
         raise NotDurable(f"The handler {job.handler} of job {job.id} is not durable.")
+    return job
 
 
 def scope_at(job: Job, ports: RunPorts) -> Scope:

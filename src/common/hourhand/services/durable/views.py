@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from hourhand.domain.durable.calls import RunEnds
 from hourhand.domain.durable.joins import JoinedCall
 from hourhand.domain.durable.names import MAP_END
 from hourhand.domain.durable.records import (
@@ -22,7 +21,6 @@ from hourhand.domain.durable.records import (
     sleeps,
 )
 from hourhand.domain.durable.reversals import GIVEN_UP, compensation_id
-from hourhand.domain.errors import NotFound, WrongState
 from hourhand.domain.ids import content_hash
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus
 from hourhand.domain.jobs.log import ListOrder
@@ -33,7 +31,7 @@ from hourhand.domain.times import from_ms, to_ms
 from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.services.cursors import seal, unseal
 from hourhand.services.durable.runs import DurableRuns
-from hourhand.services.durable.signals import require_durable, scope_at
+from hourhand.services.durable.signals import require_run, scope_at
 from hourhand.services.durable.values import Values
 from hourhand.services.jobs.payload_store import PayloadStore
 
@@ -116,7 +114,7 @@ class RunViews:
         order: ListOrder = ListOrder.OLDEST,
     ) -> StepViews:
         """Return a page of the calls of a run. Raises `NotFound`, `NotDurable`, `InvalidInput`."""
-        job = self._require(job_id)
+        job = require_run(self.runs.ports.jobs, self.handlers, job_id)
         # What a run waited for when it ended goes on waiting.
         now = job.finished_at or self.runs.ports.clock.now()
         records = self._records(job)
@@ -154,7 +152,7 @@ class RunViews:
 
     def journal(self, job_id: str, *, limit: int, cursor: str | None) -> JournalView:
         """Return a page of a journal with its results. Raises as `steps`."""
-        job = self._require(job_id)
+        job = require_run(self.runs.ports.jobs, self.handlers, job_id)
         records = self._records(job)
         start = _start(job_id, "journal", cursor)
         page = records[start : start + limit]
@@ -165,19 +163,10 @@ class RunViews:
         end = _next(job_id, "journal", start + len(page), len(records))
         return JournalView(job, payload, shown, end)
 
-    def _require(self, job_id: str) -> Job:
-        job = self.runs.ports.jobs.get(job_id)
-        if job is None:
-            raise NotFound(f"There is no job {job_id}.")
-        require_durable(job, self.handlers)
-        return job
-
     def _records(self, job: Job) -> list[Record]:
-        try:
-            records = self.runs.read(job)
-        except RunEnds as ends:
-            raise WrongState(ends.error.message) from None
-        calls = (record for record in records if record.kind is not RecordKind.DECISIONS)
+        calls = (
+            record for record in self.runs.show(job) if record.kind is not RecordKind.DECISIONS
+        )
         return sorted(calls, key=lambda record: record.order)
 
 
