@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from hourhand.services.jobs.waiter_records import WaiterRecords
     from hourhand.services.limits.aspect import LimitsAspect
     from hourhand.services.limits.deadlocks import Deadlocks
-    from hourhand.services.limits.job_limits import JobLimits
-    from hourhand.services.limits.known_overrides import KnownOverrides
+    from hourhand.services.limits.job_limits import JobLimits, KnownOverrides
     from hourhand.services.limits.rate_limiters import RateLimiters
     from hourhand.services.limits.rates_rule import RateWaits
     from hourhand.services.limits.rechecks import Rechecks
@@ -307,7 +306,7 @@ class Wiring:
 
     @cached_property
     def overrides(self) -> KnownOverrides:
-        from hourhand.services.limits.known_overrides import KnownOverrides
+        from hourhand.services.limits.job_limits import KnownOverrides
 
         return self.build(KnownOverrides)
 

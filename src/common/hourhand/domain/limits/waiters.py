@@ -2,6 +2,11 @@
 
 The record of a waiter has the generation in which its job waits. So a job that was changed, ended
 or started since is distinguished from one that is on its way to park.
+
+In a limit with ``order="fair"``, ranks are virtual times. The slots record keeps that of the last
+waiter that got a slot; each tenant keeps when its next job would start if it had its share alone.
+So the jobs of a tenant that has many stand further apart than those of one that has few: start-time
+fair queuing, with equal weights.
 """
 
 from __future__ import annotations
@@ -10,8 +15,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from hourhand.domain.conditions import Absent, Compares, either
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
+from hourhand.domain.ids import short_digest
 from hourhand.domain.jobs.job import Job, Priority
+from hourhand.domain.side_items import LIMIT_PREFIX, SideItem, SideItemUpdate, SideKey
 from hourhand.domain.times import to_ms
 
 HEAD_START = timedelta(minutes=10)
@@ -30,6 +38,14 @@ _HEAD_STARTS = {
 
 MAX_STRAY_RECORDS = 25
 """How many stray records one release deletes; the sweep goes on."""
+
+STRIDE = 1_000
+"""How far the jobs of one tenant stand apart, in virtual time."""
+
+SHARES_KEPT = timedelta(days=90)
+"""How long the share of a tenant is kept after its last write."""
+
+_NEXT = "next"
 
 
 def rank_of(due_at: datetime, priority: Priority, *, newest_first: bool = False) -> int:
@@ -57,6 +73,38 @@ def _rank(at: datetime, *, newest_first: bool) -> int:
 def rank_text(rank: int) -> str:
     """Return a rank as the 13 digits that order waiter records."""
     return f"{rank:0{RANK_DIGITS}d}"
+
+
+def share_key(digest16: str, tenant: str | None) -> SideKey:
+    """Return the key of a tenant's share of a limit; jobs without a tenant have one, too."""
+    presence = "0" if tenant is None else "1"
+    return SideKey(f"{LIMIT_PREFIX}{digest16}.f", short_digest("share", presence, tenant or ""))
+
+
+def share_write(
+    key: SideKey, item: SideItem | None, virtual_time: int, now: datetime
+) -> SideItemUpdate:
+    """Return the write by which a job of a tenant gets the tenant's next place."""
+    keep_until = now + SHARES_KEPT
+    following = item.number(_NEXT) if item is not None else None
+    if following is None or following <= virtual_time:
+        return SideItemUpdate(
+            key=key,
+            expect=(either(Absent(_NEXT), Compares(_NEXT, "<=", virtual_time)),),
+            sets={_NEXT: virtual_time + STRIDE},
+            keep_until=keep_until,
+        )
+    return SideItemUpdate(
+        key=key,
+        expect=(Compares(_NEXT, ">", virtual_time),),
+        adds={_NEXT: STRIDE},
+        keep_until=keep_until,
+    )
+
+
+def rank_given(after: SideItem) -> int:
+    """Return the rank of the job whose write left this share."""
+    return (after.number(_NEXT) or STRIDE) - STRIDE
 
 
 @dataclass(frozen=True, order=True, slots=True)

@@ -43,7 +43,7 @@ from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.cursors import seal, unseal
 from hourhand.services.jobs.bulk import BulkResult
-from hourhand.services.limits.known_overrides import KnownOverrides
+from hourhand.services.limits.job_limits import KnownOverrides
 from hourhand.services.limits.retimes import RetimePosition, Retimes
 from hourhand.services.limits.slot_tables import Slots, SlotTables
 from hourhand.services.limits.wait_queues import WaitQueues

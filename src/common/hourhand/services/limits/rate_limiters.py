@@ -47,7 +47,7 @@ from hourhand.ports.clock import Clock
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.side_item_store import SideItemStore
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.limits.known_overrides import KnownOverrides
+from hourhand.services.limits.job_limits import KnownOverrides
 
 MAX_RACES = 5
 """Writes of a state that other jobs move meanwhile; then the message is hidden for a while."""

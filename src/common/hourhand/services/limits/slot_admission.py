@@ -16,10 +16,10 @@ from functools import partial
 from hourhand.domain.ids import digest10
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.transitions import park, request_cancel
+from hourhand.domain.jobs.waiting import WaitKind, WaitsFor
 from hourhand.domain.limits.declarations import OnFull
 from hourhand.domain.limits.shards import pack_shards, shards_to_try, unpack_shards
 from hourhand.domain.limits.slots import (
-    Replace,
     Step,
     first_step,
     is_dead_holder,
@@ -33,7 +33,7 @@ from hourhand.services.jobs.due import make_transition
 from hourhand.services.jobs.execution import tell_cancelled
 from hourhand.services.jobs.recovery import RecoveryService
 from hourhand.services.limits.slot_tables import Slots, SlotsView, SlotTables
-from hourhand.services.limits.wait_queues import WaitQueues, wait_for
+from hourhand.services.limits.wait_queues import Grant, WaitQueues
 
 MAX_ROUNDS = 5
 """Reads of slots that other jobs keep changing; then the job waits."""
@@ -184,9 +184,9 @@ class LimitsRule:
             if step is Step.QUEUE:
                 return False
             if step is Step.LOOK_UP:
-                holds = self._replace(slots, view, job, before)
-                if holds is not None:
-                    return holds
+                grant = self.queues.replace_dead(slots, view, job, waits_behind=before > 0)
+                if grant is not Grant.CHANGED:
+                    return grant is Grant.GRANTED
             elif self.tables.take(slots, view, job):
                 return True
         return False
@@ -203,15 +203,6 @@ class LimitsRule:
             all_read=view.all_read or before < len(view.waiters),
         )
         return step, before
-
-    def _replace(self, slots: Slots, view: SlotsView, job: Job, before: int) -> bool | None:
-        """Take the slot of a dead holder; ``None``: the slots changed, look at them again."""
-        writes = self.queues.writes_for_dead(slots, view, job.id, waits_behind=before > 0)
-        for write in writes:
-            if isinstance(write, Replace):
-                return self.tables.replace(slots, write, job) or None
-            self.tables.drop(slots, write)
-        return None if writes else False
 
     def _wait(self, slots: Slots, job: Job, held: bytes | None) -> Slots | Deferred:
         """Let the job wait, or end it; a shard: it holds a slot there, after all.
@@ -266,8 +257,8 @@ class LimitsRule:
 
     def _park(self, slots: Slots, job: Job, rank: int, held: bytes | None) -> bool:
         """Park the job; whether it waits now."""
-        waits_for = wait_for(slots, rank)
         limit = slots.limit
+        waits_for = WaitsFor(WaitKind.SLOT, str(limit.position), slots.shard, rank)
         is_full = WAITS_FOR_SLOT if limit.overlap else f"the limit {limit.name} is full"
         build = partial(
             park,

@@ -18,7 +18,6 @@ from hourhand.domain.jobs.waiting import (
     put_waiter,
 )
 from hourhand.domain.limits.declarations import MAX_SEATS, Concurrency, Holds, OnFull, Order
-from hourhand.domain.limits.fair_shares import rank_given, share_key, share_write
 from hourhand.domain.limits.job_limits import JobLimit, overlap_limit
 from hourhand.domain.limits.shards import shard_count, share_of
 from hourhand.domain.limits.slot_writes import (
@@ -49,7 +48,7 @@ from hourhand.domain.limits.slots import (
     precedes,
     slot_number,
 )
-from hourhand.domain.limits.waiters import Waiter
+from hourhand.domain.limits.waiters import Waiter, rank_given, share_key, share_write
 from hourhand.domain.schedules.schedule import incarnation_key
 from hourhand.domain.side_items import (
     SEAT_PREFIX,
@@ -62,7 +61,7 @@ from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import JobStore
 from hourhand.ports.side_item_store import SideItemStore
 from hourhand.services.jobs.new_job import DerivedIds
-from hourhand.services.limits.known_overrides import KnownOverrides
+from hourhand.services.limits.job_limits import KnownOverrides
 
 MAX_OLDER = 25
 """Jobs of a group that are read before one that began: those between ended without a start."""

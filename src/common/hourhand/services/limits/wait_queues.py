@@ -15,10 +15,8 @@ from functools import partial
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.job import TICK, Job, JobStatus
 from hourhand.domain.jobs.transitions import unpark
-from hourhand.domain.jobs.waiting import WaitKind, WaitsFor
 from hourhand.domain.limits.shards import other_shard, pack_shards, unpack_shards
 from hourhand.domain.limits.slots import (
-    Drop,
     Replace,
     SlotsRecord,
     after_look_up,
@@ -57,15 +55,15 @@ class _First:
     job: Job
 
 
-class _Grant(Enum):
-    """What came of a grant. After ``CHANGED`` the slots are read again."""
+class Grant(Enum):
+    """What came of a grant of a slot. After ``CHANGED`` the slots are read again."""
 
     GRANTED = auto()
     CHANGED = auto()
     FULL = auto()
 
     @classmethod
-    def of(cls, is_granted: bool) -> _Grant:
+    def of(cls, is_granted: bool) -> Grant:
         """Return what a write means: one that is refused lost a race."""
         return cls.GRANTED if is_granted else cls.CHANGED
 
@@ -164,11 +162,11 @@ class WaitQueues:
             if first is None:
                 break
             shard, grant = slots.shard, self._grant(slots, view, first)
-            if grant is _Grant.FULL:
+            if grant is Grant.FULL:
                 shard, grant = self._grant_across(slots, first, others)
-            if grant is _Grant.FULL:
+            if grant is Grant.FULL:
                 break
-            if grant is _Grant.GRANTED:
+            if grant is Grant.GRANTED:
                 granted += 1
                 self._wake(slots, first, me, shard)
         return granted
@@ -381,51 +379,56 @@ class WaitQueues:
         views[drawn] = self.tables.view(queue)
         return self._hand_off(slots, ended, queue, views)
 
-    def _grant_across(self, slots: Slots, first: _First, others: Views) -> tuple[int, _Grant]:
+    def _grant_across(self, slots: Slots, first: _First, others: Views) -> tuple[int, Grant]:
         """Give the first waiter of a shard that is full a free slot of another one, and name it."""
         for shard, view in others.items():
             other = slots.at(shard)
             if view.record.free(other.share) > 0 and not view.waiters:
-                grant = _Grant.of(self.tables.grant(other, view, first.job))
+                grant = Grant.of(self.tables.grant(other, view, first.job))
                 others[shard] = self.tables.view(other, 1)
                 return shard, grant
-        return slots.shard, _Grant.FULL
+        return slots.shard, Grant.FULL
 
-    def _grant(self, slots: Slots, view: SlotsView, first: _First) -> _Grant:
+    def _grant(self, slots: Slots, view: SlotsView, first: _First) -> Grant:
         """Give the first waiter a free slot, or that of a dead holder."""
         if view.record.free(slots.share) > 0:
-            return _Grant.of(self.tables.grant(slots, view, first.job, first.waiter.rank))
-        writes = self.writes_for_dead(slots, view, first.job.id)
-        for write in writes:
-            if isinstance(write, Replace):
-                return _Grant.of(self.tables.replace(slots, write, first.job, is_grant=True))
-            self.tables.drop(slots, write)
-        return _Grant.CHANGED if writes else _Grant.FULL
+            return Grant.of(self.tables.grant(slots, view, first.job, first.waiter.rank))
+        return self.replace_dead(slots, view, first.job, is_grant=True)
 
-    def writes_for_dead(
-        self, slots: Slots, view: SlotsView, job_id: str, *, waits_behind: bool = False
-    ) -> tuple[Drop | Replace, ...]:
-        """Look holders up, and return what is to be written about those that are dead."""
+    def replace_dead(
+        self,
+        slots: Slots,
+        view: SlotsView,
+        job: Job,
+        *,
+        waits_behind: bool = False,
+        is_grant: bool = False,
+    ) -> Grant:
+        """Look holders up, drop those that are dead above the share, and replace the next one.
+
+        ``waits_behind``: a waiter ranks before the job. ``is_grant``: ``job`` is itself a waiter,
+        to which other components may grant a slot at the same time.
+        """
         holders = holders_to_look_up(
             view.record,
-            holder=job_id,
+            holder=job.id,
             limit_max=slots.concurrency.max,
             now=self.tables.clock.now(),
             lease=self.timings.job_lease,
         )
         dead = self.tables.dead_among(slots, view.record, holders)
-        return after_look_up(view.record, dead, share=slots.share, waits_behind=waits_behind)
+        writes = after_look_up(view.record, dead, share=slots.share, waits_behind=waits_behind)
+        for write in writes:
+            if isinstance(write, Replace):
+                return Grant.of(self.tables.replace(slots, write, job, is_grant=is_grant))
+            self.tables.drop(slots, write)
+        return Grant.CHANGED if writes else Grant.FULL
 
     def _wake(self, slots: Slots, first: _First, me: Job | None, shard: int) -> None:
         """Send a job that was granted a slot of ``shard``, then delete its waiter record."""
         if me is None or first.job.id != me.id:
             self.send(first.job, shard)
         self.tables.delete_waiter(slots, first.waiter)
-
-
-def wait_for(slots: Slots, rank: int) -> WaitsFor:
-    """Return what a job waits for that is parked in the queue of a shard."""
-    return WaitsFor(WaitKind.SLOT, str(slots.limit.position), slots.shard, rank)
 
 
 def holds_until(record: SlotsRecord, ended: Job) -> bool:

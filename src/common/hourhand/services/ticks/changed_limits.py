@@ -14,7 +14,7 @@ from hourhand.domain.ids import short_digest
 from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.control_store import LimitsSeen, TickRecord
 from hourhand.ports.handler_directory import HandlerDirectory
-from hourhand.services.limits.known_overrides import KnownOverrides
+from hourhand.services.limits.job_limits import KnownOverrides
 
 NO_LIMITS = LimitsSeen("")
 
