@@ -379,6 +379,6 @@ def test_every_write_of_a_rate_is_made_and_read_back(
         assert side_item_store.read_item(key) == made.item
         assert read_state(made.item) != state
         state = read_state(made.item)
-    held = hold_write(key, state, now + timedelta(hours=1), now)
+    held = hold_write(key, state, now, now + timedelta(hours=1))
     assert held is not None
     assert side_item_store.write_item(held).is_applied

@@ -96,7 +96,7 @@ SPARED_BY_ALL = {"aws_xray_sdk", "boto3", "croniter", "httpx", "hourhand.client"
             | {"hourhand.services.schedules.visit", "hourhand.services.schedules.occurrence_jobs"}
             | {"hourhand.services.jobs.operations", "hourhand.services.schedules.failure_pauses"}
             # The rates of jobs are loaded once a worker or an operator asks for them.
-            | {"hourhand.services.limits.rates_rule", "hourhand.services.limits.rate_limiters"}
+            | {"hourhand.services.limits.rate_admission", "hourhand.services.limits.rate_limiters"}
             | {"hourhand.ports.idempotency_store"},
         ),
         (

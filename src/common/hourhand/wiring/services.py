@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from hourhand.services.limits.aspect import LimitsAspect
     from hourhand.services.limits.deadlocks import Deadlocks
     from hourhand.services.limits.job_limits import JobLimits, KnownOverrides
+    from hourhand.services.limits.rate_admission import RateWaits
     from hourhand.services.limits.rate_limiters import RateLimiters
-    from hourhand.services.limits.rates_rule import RateWaits
     from hourhand.services.limits.rechecks import Rechecks
     from hourhand.services.limits.slot_tables import SlotTables
     from hourhand.services.limits.slot_waits import SlotWaits
@@ -274,21 +274,21 @@ class Wiring:
 
     @cached_property
     def rate_waits(self) -> RateWaits:
-        from hourhand.services.limits.rates_rule import RateWaits
+        from hourhand.services.limits.rate_admission import RateWaits
 
         return self.build(RateWaits, worker=getattr(self, "worker", ""))
 
     @cached_property
     def line_rule(self) -> StartRule:
         """The rule that lets jobs reserve start times."""
-        from hourhand.services.limits.rates_rule import LineRule
+        from hourhand.services.limits.rate_admission import LineRule
 
         return self.build(LineRule, waits=self.rate_waits)
 
     @cached_property
     def gate_rule(self) -> StartRule:
         """The rule that lets jobs pass the gates of their rates."""
-        from hourhand.services.limits.rates_rule import GateRule
+        from hourhand.services.limits.rate_admission import GateRule
 
         return self.build(GateRule, waits=self.rate_waits)
 

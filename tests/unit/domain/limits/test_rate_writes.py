@@ -139,7 +139,7 @@ def test_a_hold_moves_what_is_before_it(
     line: float | None, gate: float | None, moves: bool
 ) -> None:
     before = item(line, gate)
-    update = hold_write(KEY, read_state(before), NOW + timedelta(seconds=60), NOW)
+    update = hold_write(KEY, read_state(before), NOW, NOW + timedelta(seconds=60))
     assert (update is not None) is moves
     if update is not None:
         state = read_state(update.apply(before))
@@ -161,10 +161,10 @@ def test_a_hold_is_refused_only_where_others_moved_the_state_past_it(
     read: SideItem | None, stands: SideItem | None, allowed: bool
 ) -> None:
     until = NOW + timedelta(seconds=60)
-    update = hold_write(KEY, read_state(read), until, NOW)
+    update = hold_write(KEY, read_state(read), NOW, until)
     assert update is not None
     assert update.is_allowed(stands) is allowed
-    again = update if allowed else hold_write(KEY, read_state(stands), until, NOW)
+    again = update if allowed else hold_write(KEY, read_state(stands), NOW, until)
     after_all = read_state(again.apply(stands) if again is not None else stands)
     before = read_state(stands)
     assert (after_all.line or 0) >= max(before.line or 0, BOUNDS.now + 60 * SECOND)
@@ -185,7 +185,7 @@ def test_a_reset_leaves_the_burst_used_up(
     line: float | None, gate: float | None, after: tuple[float, float | None] | None
 ) -> None:
     before = item(line, gate)
-    update = reset_write(KEY, read_state(before), PACE, NOW)
+    update = reset_write(KEY, read_state(before), NOW, PACE)
     assert (update is None) is (after is None)
     if update is not None and after is not None:
         assert update.is_allowed(before)
@@ -203,12 +203,12 @@ def test_a_reset_leaves_the_burst_used_up(
 
 def test_the_line_of_a_reset_may_begin_later_and_the_state_keeps_how_far_it_reached() -> None:
     before, far = item(90, 60), BOUNDS.now + 90 * SECOND
-    update = reset_write(KEY, read_state(before), PACE, NOW, timedelta(seconds=30))
+    update = reset_write(KEY, read_state(before), NOW, PACE, timedelta(seconds=30))
     assert update is not None
     first = update.apply(before)
     moved = read_state(first)
     assert ((moved.line or 0) - (moved.gate or 0), moved.last) == (30 * SECOND, far)
     # A later reset, of a line that is shorter by then, does not forget the jobs of the first.
-    update = reset_write(KEY, moved, PACE, NOW)
+    update = reset_write(KEY, moved, NOW, PACE)
     assert update is not None
     assert read_state(update.apply(first)).last == far

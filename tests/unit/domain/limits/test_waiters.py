@@ -9,13 +9,12 @@ import pytest
 
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.jobs.job import Job, JobStatus, Priority
-from hourhand.domain.jobs.waiting import WaitKind, WaitsFor
+from hourhand.domain.jobs.waiting import WaitKind, WaitsFor, waiter_key
 from hourhand.domain.limits.waiters import (
     Waiter,
     WaiterState,
     rank_in_group,
     rank_of,
-    rank_text,
     state_of,
 )
 from hourhand.domain.times import from_ms
@@ -51,7 +50,8 @@ def test_a_negated_rank_puts_the_newest_first() -> None:
 def test_every_rank_has_thirteen_digits(milliseconds: int, newest_first: bool) -> None:
     for priority in Priority:
         rank = rank_of(from_ms(milliseconds), priority, newest_first=newest_first)
-        assert len(rank_text(rank)) == 13
+        key = waiter_key("l.limit.0", rank, "job")
+        assert len(key.sort.split(".")[1]) == 13
 
 
 @pytest.mark.parametrize("newest_first", [False, True])

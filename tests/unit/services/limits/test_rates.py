@@ -27,8 +27,8 @@ from hourhand.ports.side_item_store import SideItemWrite
 from hourhand.services.jobs.execution import Disposition
 from hourhand.services.jobs.payload_store import PayloadStore
 from hourhand.services.limits import rate_limiters
+from hourhand.services.limits.rate_admission import TOO_LONG
 from hourhand.services.limits.rate_limiters import MAX_RACES, RateLimiters
-from hourhand.services.limits.rates_rule import TOO_LONG
 from tests.world.faults import Faults
 from tests.world.limits import holders, limited, while_one_runs
 from tests.world.runs import fail, succeed
@@ -621,8 +621,10 @@ def test_of_many_refusals_at_once_one_writes_each_shard(monkeypatch: pytest.Monk
         wait = timedelta(seconds=20)
         return Finished(outcome=Outcome.SNOOZED, retry_after=wait, is_rate_limited=True)
 
-    def counted(key: SideKey, state: LimiterState, **how: datetime) -> SideItemUpdate | None:
-        update = hold_write(key, state, **how)
+    def counted(
+        key: SideKey, state: LimiterState, now: datetime, until: datetime
+    ) -> SideItemUpdate | None:
+        update = hold_write(key, state, now, until)
         held[key.partition] += update is not None
         return update
 

@@ -134,7 +134,7 @@ def gate_write(
 
 
 def hold_write(
-    key: SideKey, state: LimiterState, until: datetime, now: datetime
+    key: SideKey, state: LimiterState, now: datetime, until: datetime
 ) -> SideItemUpdate | None:
     """Return the write after which no job starts before ``until``; ``None``: none does anyway."""
     held = to_ms(until) * 1_000
@@ -152,7 +152,7 @@ def hold_write(
 
 
 def reset_write(
-    key: SideKey, state: LimiterState, pace: Pace, now: datetime, lead: timedelta = NO_LEAD
+    key: SideKey, state: LimiterState, now: datetime, pace: Pace, lead: timedelta = NO_LEAD
 ) -> SideItemUpdate | None:
     """Return the write after which jobs start at the rate from ``now`` on; ``None``: they do.
 

@@ -70,11 +70,6 @@ def _rank(at: datetime, *, newest_first: bool) -> int:
     return min(max(rank, 0), LAST_RANK)
 
 
-def rank_text(rank: int) -> str:
-    """Return a rank as the 13 digits that order waiter records."""
-    return f"{rank:0{RANK_DIGITS}d}"
-
-
 def share_key(digest16: str, tenant: str | None) -> SideKey:
     """Return the key of a tenant's share of a limit; jobs without a tenant have one, too."""
     presence = "0" if tenant is None else "1"

@@ -20,7 +20,7 @@ from hourhand.services.optional import leaving_newer, reason_of
 if TYPE_CHECKING:
     from hourhand.domain.limits.declarations import Limit
     from hourhand.services.limits.job_limits import JobLimits
-    from hourhand.services.limits.rates_rule import RateWaits
+    from hourhand.services.limits.rate_admission import RateWaits
     from hourhand.services.limits.wait_queues import WaitQueues
 
 

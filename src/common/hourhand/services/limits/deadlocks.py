@@ -150,8 +150,7 @@ class DeadlockSearch:
 
         No holders if one of them waits for something else than children, or if a slot is free.
         """
-        limit = self.limits.parked_for(job)
-        slots = None if limit is None else self.tables.slots_of(limit)
+        slots = self.tables.slots_of(self.limits.parked_for(job))
         if slots is None:
             return "", frozenset()
         digest = slots.limit.digest16

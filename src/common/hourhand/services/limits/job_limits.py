@@ -115,6 +115,11 @@ class JobLimits:
         by_position = {str(position): (one.name, one.limit) for position, one in enumerate(named)}
         return by_position.get(waits_for.limit)
 
+    def is_parked_for(self, job: Job | None, limit: JobLimit) -> bool:
+        """Whether a job, maybe of another handler, is parked for a limit. Reads nothing."""
+        waited_for = self.waited_for(job) if job is not None else None
+        return waited_for is not None and waited_for[0] == limit.name
+
     def parked_for(self, job: Job) -> JobLimit | None:
         """Return the limit for which a job is parked; ``None`` as of `waited_for`.
 

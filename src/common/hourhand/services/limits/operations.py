@@ -209,7 +209,7 @@ class LimitService:
         if job is None:
             raise NotFound(f"There is no job {job_id}.")
         limit = next((one for one in self.queues.limits.of(job) if one.name == name), None)
-        slots = self.tables.slots_of(limit) if limit is not None else None
+        slots = self.tables.slots_of(limit)
         if slots is None:
             raise WrongState(f"Job {job_id} has no concurrency limit {name}.")
         if job.status is not JobStatus.DEAD:

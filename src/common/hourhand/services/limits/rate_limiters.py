@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from hourhand.domain.ids import digest10
 from hourhand.domain.jobs.job import Job
@@ -59,14 +59,8 @@ LONGEST_RETRY_SECONDS = 10
 Decide: TypeAlias = Callable[[SideKey, LimiterState, int, Bounds, datetime], RateWrite]
 """A function of `hourhand.domain.limits.rate_writes`."""
 
-
-class Move(Protocol):
-    """Builds a write that moves a state; ``None``: it is where it should be."""
-
-    def __call__(
-        self, key: SideKey, state: LimiterState, *, now: datetime
-    ) -> SideItemUpdate | None:
-        """Build the write for a state as it was read."""
+Move: TypeAlias = Callable[[SideKey, LimiterState, datetime], SideItemUpdate | None]
+"""Builds a write that moves a state as it was read; ``None``: it is where it should be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +199,7 @@ class RateLimiters:
         """Make the write that ``build`` returns, until there is none; whether there was one."""
         state = read_state(self.side_items.read_item(key))
         for made in range(MAX_RACES):
-            update = build(key, state, now=self.clock.now())
+            update = build(key, state, self.clock.now())
             if update is None:
                 return made > 0
             state = read_state(self.side_items.write_item(update).item)

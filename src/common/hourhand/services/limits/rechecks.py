@@ -78,20 +78,19 @@ class SweepRechecks:
 
     def recheck(self, job: Job) -> OutOfQueue | None:
         """Recheck the queue in which ``job`` waits; ``None``: it stands there, or was left."""
-        limit = self.of.limits.parked_for(job)
-        slots = self.of.queues.tables.slots_of(limit) if limit is not None else None
+        slots = self.of.queues.tables.slots_of(self.of.limits.parked_for(job))
         place = slots.limit.place_in_queue(job) if slots is not None else None
-        if limit is None or slots is None or place is None or place[0] >= slots.open_shards:
+        if slots is None or place is None or place[0] >= slots.open_shards:
             # The definition of the limit is gone, or its shard since it was lowered.
             return OutOfQueue()
-        seen = self._seen.get(limit.digest16)
+        seen = self._seen.get(slots.limit.digest16)
         if seen is None:
-            if not self._is_in_turn(limit.digest16):
+            if not self._is_in_turn(slots.limit.digest16):
                 self.left += 1
                 self.of.telemetry.count("rechecks_left")
                 return None
             # Before the recheck, which itself sends what it grants, and what it finds granted.
-            seen = self._seen[limit.digest16] = self._look(slots)
+            seen = self._seen[slots.limit.digest16] = self._look(slots)
             self.of.queues.recheck_all(slots)
         found = _found(job, seen, place[0])
         error = self.deadlocks.error(job) if found is None else None

@@ -155,11 +155,11 @@ class SlotTables:
     overrides: KnownOverrides
     ids: DerivedIds
 
-    def slots_of(self, limit: JobLimit) -> Slots | None:
-        """Return the slots of a limit; ``None`` for one that has none, a rate."""
-        declared = limit.limit
-        if not isinstance(declared, Concurrency):
+    def slots_of(self, limit: JobLimit | None) -> Slots | None:
+        """Return the slots of a limit; ``None`` for no limit and for one without slots, a rate."""
+        if limit is None or not isinstance(limit.limit, Concurrency):
             return None
+        declared = limit.limit
         if limit.overlap is not None:
             return Slots(limit, declared, declared.max)
         most = self.overrides.max_of(limit, declared.max)

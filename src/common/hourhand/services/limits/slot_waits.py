@@ -42,10 +42,10 @@ class SlotWaits:
 
         The place is given up to `MAX_POSITION`. Raises `Unavailable`.
         """
-        limit = self.limits.parked_for(job)
-        slots = self.tables.slots_of(limit) if limit is not None else None
-        if limit is None or slots is None:
+        slots = self.tables.slots_of(self.limits.parked_for(job))
+        if slots is None:
             return self.in_list(job)
+        limit = slots.limit
         return Waiting(
             kind=WaitKind.SLOT,
             limit=limit.name if limit.overlap is None else None,
@@ -73,8 +73,7 @@ class SlotWaits:
 
     def _waits(self, slots: Slots, waiter: Waiter, job: Job | None) -> bool:
         """Whether a waiter waits for this limit, or is on its way to park for it."""
-        waited_for = self.limits.waited_for(job) if job is not None else None
-        is_parked = waited_for is not None and waited_for[0] == slots.limit.name
+        is_parked = self.limits.is_parked_for(job, slots.limit)
         now = self.tables.clock.now()
         state = state_of(waiter, job, is_parked=is_parked, is_paused=False, holds=False, now=now)
         return state not in {WaiterState.STRAY, WaiterState.ELSEWHERE}

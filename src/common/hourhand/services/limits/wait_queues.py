@@ -222,7 +222,7 @@ class WaitQueues:
             for waiter in waiters
             if (job := found.get(waiter.job_id)) is not None
             and job.generation == waiter.generation
-            and self._is_parked(slots, job)
+            and self.limits.is_parked_for(job, slots.limit)
             and (job.due_at is None or job.due_at <= now)
         ]
         delay = ceil_seconds(self.timings.control_cache)
@@ -282,7 +282,7 @@ class WaitQueues:
             state = state_of(
                 waiter,
                 job,
-                is_parked=job is not None and self._is_parked(slots, job),
+                is_parked=self.limits.is_parked_for(job, slots.limit),
                 is_paused=job is not None and self._is_paused(job, me),
                 holds=held is not None,
                 now=self.tables.clock.now(),
@@ -333,11 +333,6 @@ class WaitQueues:
         """Whether a waiter must not start now. The worker of ``me`` has just judged that."""
         now = self.tables.clock.now()
         return (me is None or job.id != me.id) and self.due.pauses.is_paused(job.handler, now)
-
-    def _is_parked(self, slots: Slots, job: Job) -> bool:
-        """Whether a waiter, maybe of another handler, is parked for this limit."""
-        waited_for = self.limits.waited_for(job)
-        return waited_for is not None and waited_for[0] == slots.limit.name
 
     def _hand_off(self, slots: Slots, ended: Job, queue: Slots, views: Views) -> _HandOff:
         """Give the slot of ``ended`` to a waiter of the shard ``queue``.
