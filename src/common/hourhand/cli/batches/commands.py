@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from hourhand.answers.children import Batch
 from hourhand.cli.completing import job_ids
@@ -12,8 +14,23 @@ from hourhand.cli.console import opens_page
 from hourhand.cli.exits import NOT_FOUND, REFUSED
 from hourhand.cli.helping import Noun
 from hourhand.cli.options import WebOption, argument, option
+from hourhand.cli.output.harmless import cell
+from hourhand.cli.output.tables import fact, facts
+from hourhand.cli.output.times import NOTHING
+from hourhand.cli.reading import read_json
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
+from hourhand.domain.durable.built_in import CALLBACKS, MEMBERS
+from hourhand.domain.errors import unknown_field
+
+FIELDS = (MEMBERS, *CALLBACKS, "id", "open", "tenant")
+STYLES = {
+    "open": "blue",
+    "running": "cyan",
+    "succeeded": "green",
+    "failed": "bold red",
+    "cancelled": "magenta",
+}
 
 batches = Noun(
     name="batches",
@@ -61,13 +78,10 @@ def submit(
     "payload": 1}], "on_success": {"handler": "publish"}}. on_complete is submitted once all jobs
     have ended, on_success if all of them succeeded, on_failure once one failed.
     """
-    from hourhand.cli.batches.reading import read_batch
-    from hourhand.cli.batches.showing import show_changed
-
-    jobs, fields = read_batch(file)
+    jobs, fields = _read_batch(file)
     fields["id"] = id or fields.get("id")
     fields["open"] = open or bool(fields.get("open"))
-    show_changed(session, session.client.batches.submit(jobs, **fields), "submitted")
+    _show_changed(session, session.client.batches.submit(jobs, **fields), "submitted")
 
 
 @batches.command("show")
@@ -82,11 +96,9 @@ def show_batch(
     [bold]hourhand jobs children[/] lists its jobs.
     """
     batch = session.client.batches.get(id)
-    if opens_page(session, web, "jobs", batch.id):
+    if opens_page(session, web, "jobs", batch.id) or session.gives_json(batch):
         return
-    from hourhand.cli.batches.showing import show
-
-    show(session, batch)
+    session.print(facts(_facts(session, batch)))
 
 
 @batches.command("add")
@@ -119,12 +131,8 @@ def add(
     The places of all jobs have no gaps in the end: the first addition to a batch of 500 jobs has
     --first-index 500.
     """
-    from hourhand.cli.batches.reading import read_jobs
-    from hourhand.cli.batches.showing import show_changed
-
-    jobs = read_jobs(file)
-    batch = session.client.batches.add(id, jobs, first_index=first_index)
-    show_changed(session, batch, "added")
+    batch = session.client.batches.add(id, _read_jobs(file), first_index=first_index)
+    _show_changed(session, batch, "added")
 
 
 @batches.command("close")
@@ -146,6 +154,62 @@ def close(
 
     A close that finds a job missing can be repeated after the job was added.
     """
-    from hourhand.cli.batches.showing import show_changed
+    _show_changed(session, session.client.batches.close(id, total), "closed")
 
-    show_changed(session, session.client.batches.close(id, total), "closed")
+
+def _read_batch(file: str) -> tuple[list[Any], dict[str, Any]]:
+    """Return the jobs of a file, and the other fields of its batch. Raises `typer.BadParameter`."""
+    value = _read(file)
+    if isinstance(value, list):
+        return value, {}
+    fields = dict(value) if isinstance(value, dict) else {}
+    jobs = fields.pop(MEMBERS, None)
+    if not isinstance(jobs, list):
+        raise _bad('must contain an array of jobs, or an object such as {"jobs": []}')
+    unknown = next((name for name in fields if name not in FIELDS), None)
+    if unknown is not None:
+        raise _bad(f"has a field {unknown!r}, which {unknown_field(unknown, FIELDS)}")
+    return jobs, fields
+
+
+def _read_jobs(file: str) -> list[Any]:
+    """Return the jobs of a file. Raises `typer.BadParameter`."""
+    value = _read(file)
+    if not isinstance(value, list):
+        raise _bad("must contain an array of jobs")
+    return value
+
+
+def _read(file: str) -> Any:
+    return read_json(file if file == "-" else f"@{file}", "FILE")
+
+
+def _bad(message: str) -> typer.BadParameter:
+    return typer.BadParameter(message, param_hint="FILE")
+
+
+def _show_changed(session: Session, batch: Batch, did: str) -> None:
+    """Print one line about a batch that changed, or all of it as JSON."""
+    if session.gives_json(batch):
+        return
+    head = Text.assemble(cell(batch.id), f"  {did}: ", _status_text(batch))
+    session.print(Text.assemble(head, f", {_counts(batch)}"))
+
+
+def _facts(session: Session, batch: Batch) -> Iterator[tuple[str, Text | str]]:
+    yield "batch", batch.id
+    yield "status", _status_text(batch)
+    yield "jobs", _counts(batch)
+    for name in CALLBACKS:
+        yield name, batch.callbacks.get(name) or NOTHING
+    yield "created", session.times.full(batch.created_at)
+    yield from fact("ended", batch.finished_at, session.times.full)
+
+
+def _status_text(batch: Batch) -> Text:
+    return cell(batch.status, STYLES.get(batch.status, ""))
+
+
+def _counts(batch: Batch) -> str:
+    jobs = "1 job" if batch.total == 1 else f"{batch.total:,} jobs"
+    return f"{jobs}, {batch.succeeded:,} succeeded, {batch.failed:,} failed"

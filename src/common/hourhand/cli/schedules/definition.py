@@ -254,3 +254,10 @@ def read_exclusion(text: str) -> str | dict[str, Any]:
         return {"from": read_time(start), "to": read_time(end)}
     except typer.BadParameter as error:
         raise typer.BadParameter(f"{error.message}", param_hint="--exclude") from None
+
+
+def exclusion_text(exclusion: Any) -> str:
+    """Return an exclusion as --exclude takes it."""
+    if isinstance(exclusion, Mapping):
+        return f"{exclusion.get('from')}..{exclusion.get('to')}"
+    return str(exclusion)

@@ -18,6 +18,7 @@ from hourhand.cli.jobs.listing import status_text as job_status_text
 from hourhand.cli.output.harmless import block, cell
 from hourhand.cli.output.tables import Column, fact, facts
 from hourhand.cli.output.times import Times, duration
+from hourhand.cli.schedules.definition import exclusion_text
 from hourhand.cli.schedules.listing import expression_text, status_text
 from hourhand.cli.session import Session
 from hourhand.domain.schedules.schedule import CODE, SkipReason
@@ -194,13 +195,6 @@ def _backfill_text(backfill: Backfill, times: Times) -> str:
     span = f"{times.absolute(backfill.start)} to {times.absolute(backfill.end)}"
     counts = f"{backfill.done:,} of {backfill.total:,} done, {backfill.skipped:,} skipped"
     return f"{backfill.n}: {backfill.status}, {span}, {counts}, {backfill.failed:,} failed"
-
-
-def exclusion_text(exclusion: Any) -> str:
-    """Return an exclusion as --exclude takes it."""
-    if isinstance(exclusion, Mapping):
-        return f"{exclusion.get('from')}..{exclusion.get('to')}"
-    return str(exclusion)
 
 
 def _show_upcoming(session: Session, times: Times, upcoming: Sequence[datetime]) -> None:
