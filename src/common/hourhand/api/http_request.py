@@ -79,6 +79,10 @@ class Request:
             return own_query(query, self.tenant)
         return query
 
+    def address(self, path: str) -> str:
+        """Return the address of a path after ``/v1``, as callers reach it."""
+        return f"{self.stage_prefix}/v1{path}"
+
     def text(self) -> str:
         """Return the body as text. Raises `BadRequest` where it is no UTF-8."""
         body = self.body or ""

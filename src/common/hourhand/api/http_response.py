@@ -33,6 +33,12 @@ class Answer:
         """Return the answer that holds ``value`` as JSON."""
         return cls(status=status, body=write_json(value), headers={"content-type": content_type})
 
+    @classmethod
+    def stored(cls, value: Any, location: str, *, is_new: bool = True) -> Answer:
+        """Return the answer that holds what is now at ``location``: 201 if it is new, else 200."""
+        answer = cls.of(value, status=201 if is_new else 200)
+        return answer.with_headers({"location": location})
+
     def with_headers(self, headers: Mapping[str, str]) -> Answer:
         """Return the answer with more headers."""
         return replace(self, headers={**self.headers, **headers})

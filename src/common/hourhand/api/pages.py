@@ -1,4 +1,4 @@
-"""Pages that an answer holds: of what has a name, in the order of names, and of anything else."""
+"""What routes share: pages of an answer, and checks of the ids and sizes that callers send."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from hourhand.api.http_request import Request
 from hourhand.api.http_response import MAX_ANSWER_BYTES, Answer
 from hourhand.api.json_text import write_json
 from hourhand.api.requests._errors import quoted
+from hourhand.api.requests._limits import MAX_BATCH_BYTES
 from hourhand.api.requests.filters import ListRequest, LogRequest
 from hourhand.api.requests.schedule_operations import PageRequest
-from hourhand.domain.errors import FieldError, InvalidInput, NotFound
+from hourhand.domain.errors import FieldError, InvalidInput, NotFound, TooLarge
 from hourhand.domain.ids import JOB_ID, OWN_ID
 from hourhand.services.cursors import seal, unseal
 
@@ -66,10 +68,26 @@ def fitting_page(
         limit //= 2
 
 
+def batch_bytes(request: Request) -> int:
+    """Return the size of a body with jobs; raise `TooLarge` for one that is too large."""
+    size_bytes = len(request.text().encode())
+    if size_bytes > MAX_BATCH_BYTES:
+        message = f"are {size_bytes:,} bytes in all; at most {MAX_BATCH_BYTES:,} are allowed"
+        raise TooLarge("The batch is too large.", errors=(FieldError("jobs", message),))
+    return size_bytes
+
+
 def require_job(id_: str, noun: str = "job") -> str:
     """Return an id from a path; raise `NotFound` if no job can have it."""
     if JOB_ID.fullmatch(id_) is None:
         raise NotFound(f"There is no {noun} {quoted(id_)}.")
+    return id_
+
+
+def require_schedule(id_: str) -> str:
+    """Return an id from a path; raise `NotFound` if no schedule can have it."""
+    if OWN_ID.fullmatch(id_) is None:
+        raise NotFound(f"There is no schedule {quoted(id_)}.")
     return id_
 
 

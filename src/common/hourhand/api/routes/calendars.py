@@ -30,9 +30,8 @@ def put_calendar(services: Services, request: Request, name: str) -> Answer:
     calendar, created = services.calendars.put(
         name, wanted.exclusions, note=wanted.note, actor=request.actor
     )
-    location = f"{request.stage_prefix}/v1/calendars/{name}"
-    answer = Answer.of(calendar_response(calendar), status=201 if created else 200)
-    return answer.with_headers({"location": location})
+    location = request.address(f"/calendars/{name}")
+    return Answer.stored(calendar_response(calendar), location, is_new=created)
 
 
 @ROUTES.add("GET /calendars", READ_SHARED, PageRequest, schedules.CalendarPage)

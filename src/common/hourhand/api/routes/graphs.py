@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hourhand.answers import children, graphs
 from hourhand.api.access import (
     OPERATE_JOB,
@@ -16,9 +14,7 @@ from hourhand.api.access import (
 )
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import MAX_ANSWER_BYTES, Answer
-from hourhand.api.pages import fitting_page, require_job
-from hourhand.api.requests._errors import quoted
-from hourhand.api.requests._limits import MAX_BATCH_BYTES
+from hourhand.api.pages import batch_bytes, fitting_page, require_job, require_schedule
 from hourhand.api.requests.batches import BatchInput, CloseInput, MembersInput
 from hourhand.api.requests.graphs import GraphInput, RerunInput
 from hourhand.api.requests.runs import ChildrenRequest
@@ -31,8 +27,6 @@ from hourhand.api.views.graphs import (
     graph_response,
     schedule_grid,
 )
-from hourhand.domain.errors import FieldError, NotFound, TooLarge
-from hourhand.domain.ids import OWN_ID
 
 ROUTES = RouteTable(Route)
 
@@ -47,7 +41,8 @@ def submit_graph(services: Services, request: Request, _: str) -> Answer:
         graph.job, graph.definition, actor=request.actor, trace_id=request.trace_id
     )
     answer = graph_response(services.graphs.view(submitted.job))
-    return _submitted(request, "graphs", answer, is_new=submitted.created)
+    location = request.address(f"/graphs/{submitted.job.id}")
+    return Answer.stored(answer, location, is_new=submitted.created)
 
 
 @ROUTES.add("GET /graphs/{id}", READ_JOB, None, graphs.Graph, also=(409,))
@@ -72,7 +67,7 @@ def rerun_graph(services: Services, request: Request, graph_id: str) -> Answer:
 )
 def submit_batch(services: Services, request: Request, _: str) -> Answer:
     """Submit up to 500 jobs with callbacks, 2.5 MB in all; an open batch takes more."""
-    _require_size(request)
+    batch_bytes(request)
     batch = BatchInput.parse(request.json())
     submitted = services.batches.submit(
         batch.job,
@@ -82,7 +77,8 @@ def submit_batch(services: Services, request: Request, _: str) -> Answer:
         trace_id=request.trace_id,
     )
     answer = batch_response(services.batches.view(submitted.job))
-    return _submitted(request, "batches", answer, is_new=submitted.created)
+    location = request.address(f"/batches/{submitted.job.id}")
+    return Answer.stored(answer, location, is_new=submitted.created)
 
 
 @ROUTES.add("GET /batches/{id}", READ_JOB, None, children.Batch)
@@ -101,7 +97,7 @@ def get_batch(services: Services, _: Request, batch_id: str) -> Answer:
 def add_to_batch(services: Services, request: Request, batch_id: str) -> Answer:
     """Add up to 500 jobs to an open batch; the same call again adds nothing."""
     known_id = require_job(batch_id, "batch")
-    _require_size(request)
+    batch_bytes(request)
     added = MembersInput.parse(request.json())
     job = services.batches.add(known_id, added.first_index, added.jobs)
     return Answer.of(batch_response(services.batches.view(job)))
@@ -149,12 +145,11 @@ def get_grid(services: Services, request: Request, schedule_id: str) -> Answer:
 
     A grid whose graphs are large has fewer runs.
     """
-    if OWN_ID.fullmatch(schedule_id) is None:
-        raise NotFound(f"There is no schedule {quoted(schedule_id)}.")
+    known_id = require_schedule(schedule_id)
     runs = GridRequest.parse(request.query()).runs
     rows = [
         row
-        for row in services.grid.rows(schedule_id, runs)
+        for row in services.grid.rows(known_id, runs)
         # The schedule may have been that of another tenant.
         if request.tenant in {None, row.job.tenant}
     ]
@@ -163,15 +158,3 @@ def get_grid(services: Services, request: Request, schedule_id: str) -> Answer:
         if answer.size_bytes <= MAX_ANSWER_BYTES or len(rows) <= 1:
             return answer
         rows = rows[: len(rows) // 2]
-
-
-def _submitted(request: Request, noun: str, answer: dict[str, Any], *, is_new: bool) -> Answer:
-    location = f"{request.stage_prefix}/v1/{noun}/{answer['id']}"
-    return Answer.of(answer, status=201 if is_new else 200).with_headers({"location": location})
-
-
-def _require_size(request: Request) -> None:
-    size_bytes = len(request.text().encode())
-    if size_bytes > MAX_BATCH_BYTES:
-        message = f"are {size_bytes:,} bytes in all; at most {MAX_BATCH_BYTES:,} are allowed"
-        raise TooLarge("The batch is too large.", errors=(FieldError("jobs", message),))

@@ -18,9 +18,8 @@ from hourhand.api.access import (
 )
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import MAX_ANSWER_BYTES, Answer
-from hourhand.api.pages import fitting_page, require_job
+from hourhand.api.pages import batch_bytes, fitting_page, require_job
 from hourhand.api.problems import log_if_unforeseen, problem
-from hourhand.api.requests._limits import MAX_BATCH_BYTES
 from hourhand.api.requests.filters import GroupsRequest, ListRequest, LogRequest
 from hourhand.api.requests.jobs import BatchRequest, JobPatch, JobSubmission
 from hourhand.api.requests.schedule_operations import NoteInput
@@ -33,7 +32,7 @@ from hourhand.api.views.jobs import (
     job_response,
     log_page,
 )
-from hourhand.domain.errors import FieldError, HourhandError, TooLarge, Unavailable
+from hourhand.domain.errors import HourhandError, Unavailable
 from hourhand.domain.jobs.job import Job
 from hourhand.services.jobs.queries import JobReport
 from hourhand.services.jobs.submission import Submitted
@@ -52,9 +51,8 @@ def submit_job(services: Services, request: Request, _: str) -> Answer:
         submission, actor=request.actor, trace_id=request.trace_id
     )
     report = _report_of(services, submitted, submission.payload_text)
-    location = f"{request.stage_prefix}/v1/jobs/{submitted.job.id}"
-    status = 201 if submitted.created else 200
-    return Answer.of(job_response(report), status=status).with_headers({"location": location})
+    location = request.address(f"/jobs/{submitted.job.id}")
+    return Answer.stored(job_response(report), location, is_new=submitted.created)
 
 
 @ROUTES.add("GET /jobs", READ_OWN, ListRequest, jobs.JobPage)
@@ -78,10 +76,7 @@ def list_jobs(services: Services, request: Request, _: str) -> Answer:
 )
 def submit_batch(services: Services, request: Request, _: str) -> Answer:
     """Submit up to 500 jobs, 2.5 MB in all, each checked on its own."""
-    size_bytes = len(request.text().encode())
-    if size_bytes > MAX_BATCH_BYTES:
-        message = f"are {size_bytes:,} bytes in all; at most {MAX_BATCH_BYTES:,} are allowed"
-        raise TooLarge("The batch is too large.", errors=(FieldError("jobs", message),))
+    size_bytes = batch_bytes(request)
     parsed = BatchRequest.parse(request.json())
     submissions = [own_submission(submission, request.tenant) for submission in parsed]
     results = services.submission.submit_many(

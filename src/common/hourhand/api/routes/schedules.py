@@ -12,7 +12,7 @@ from hourhand.answers import jobs, schedules
 from hourhand.api.access import OPERATE_SCHEDULE, READ_SCHEDULE, READ_SHARED, Access, Bound, Scope
 from hourhand.api.http_request import Request
 from hourhand.api.http_response import Answer
-from hourhand.api.pages import answer_page, fitting_page
+from hourhand.api.pages import answer_page, fitting_page, require_schedule
 from hourhand.api.requests._errors import quoted
 from hourhand.api.requests.schedule_operations import (
     BackfillInput,
@@ -69,9 +69,8 @@ def put_schedule(services: Services, request: Request, schedule_id: str) -> Answ
     view, created = services.schedules.put(
         schedule_id, wanted, actor=request.actor, tenant=request.tenant
     )
-    location = f"{request.stage_prefix}/v1/schedules/{schedule_id}"
-    answer = Answer.of(schedule_response(view), status=201 if created else 200)
-    return answer.with_headers({"location": location})
+    location = request.address(f"/schedules/{schedule_id}")
+    return Answer.stored(schedule_response(view), location, is_new=created)
 
 
 @ROUTES.add(
@@ -100,13 +99,13 @@ def list_schedules(services: Services, request: Request, _: str) -> Answer:
 @ROUTES.add("GET /schedules/{id}", READ_SCHEDULE, None, schedules.Schedule)
 def get_schedule(services: Services, _: Request, schedule_id: str) -> Answer:
     """Read a schedule."""
-    return _told(services.schedule_views.get(_require_id(schedule_id)))
+    return _told(services.schedule_views.get(require_schedule(schedule_id)))
 
 
 @ROUTES.add("DELETE /schedules/{id}", OPERATE_SCHEDULE, statuses=(204,))
 def delete_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
     """Delete a schedule, and cancel its waiting jobs."""
-    services.schedules.delete(_require_id(schedule_id), actor=request.actor)
+    services.schedules.delete(require_schedule(schedule_id), actor=request.actor)
     return Answer(status=204)
 
 
@@ -123,14 +122,14 @@ def preview_schedule(services: Services, request: Request, _: str) -> Answer:
 @ROUTES.add("POST /schedules/{id}/pause", OPERATE_SCHEDULE, NoteInput | None, schedules.Schedule)
 def pause_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
     """Pause a schedule; its running jobs continue."""
-    known_id, note = _require_id(schedule_id), _note(request)
+    known_id, note = require_schedule(schedule_id), _note(request)
     return _told(services.schedules.pause(known_id, note, actor=request.actor))
 
 
 @ROUTES.add("POST /schedules/{id}/resume", OPERATE_SCHEDULE, NoteInput | None, schedules.Schedule)
 def resume_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
     """Resume a paused schedule."""
-    known_id, note = _require_id(schedule_id), _note(request)
+    known_id, note = require_schedule(schedule_id), _note(request)
     return _told(services.schedules.resume(known_id, note, actor=request.actor))
 
 
@@ -144,7 +143,7 @@ def resume_schedule(services: Services, request: Request, schedule_id: str) -> A
 )
 def trigger_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
     """Run a schedule's job once, now."""
-    known_id = _require_id(schedule_id)
+    known_id = require_schedule(schedule_id)
     wanted = TriggerInput.parse(request.json() if request.has_body else {})
     job = services.schedules.trigger(
         known_id,
@@ -154,9 +153,8 @@ def trigger_schedule(services: Services, request: Request, schedule_id: str) -> 
         key=wanted.idempotency_key,
         **wanted.changes,
     )
-    location = f"{request.stage_prefix}/v1/jobs/{job.id}"
-    answer = Answer.of(job_response(services.queries.report(job)), status=201)
-    return answer.with_headers({"location": location})
+    answer = job_response(services.queries.report(job))
+    return Answer.stored(answer, request.address(f"/jobs/{job.id}"))
 
 
 @ROUTES.add(
@@ -164,7 +162,7 @@ def trigger_schedule(services: Services, request: Request, schedule_id: str) -> 
 )
 def backfill_schedule(services: Services, request: Request, schedule_id: str) -> Answer:
     """Run a schedule for a period of the past."""
-    known_id = _require_id(schedule_id)
+    known_id = require_schedule(schedule_id)
     wanted = BackfillInput.parse(request.json())
     report = services.backfills.start(known_id, wanted, actor=request.actor)
     return Answer.of(backfill_report(report))
@@ -173,7 +171,7 @@ def backfill_schedule(services: Services, request: Request, schedule_id: str) ->
 @ROUTES.add("GET /schedules/{id}/backfills", READ_SCHEDULE, PageRequest, schedules.BackfillPage)
 def list_backfills(services: Services, request: Request, schedule_id: str) -> Answer:
     """List the backfills of a schedule, newest first."""
-    read = partial(services.backfills.list, _require_id(schedule_id))
+    read = partial(services.backfills.list, require_schedule(schedule_id))
     query = PageRequest.parse(request.query())
     return answer_page(
         "backfills", query, read, lambda pair: (pair[0].id, backfill_response(*pair))
@@ -185,7 +183,7 @@ def change_backfill(services: Services, request: Request, schedule_id: str) -> A
 
     The path ends with the verb.
     """
-    known_id, note = _require_id(schedule_id), _note(request)
+    known_id, note = require_schedule(schedule_id), _note(request)
     number, verb = request.path.rsplit("/", 2)[1:]
     if _NUMBER.fullmatch(number) is None:
         raise NotFound(f"Schedule {known_id} has no backfill {quoted(number)}.")
@@ -210,7 +208,7 @@ def list_occurrences(services: Services, request: Request, schedule_id: str) -> 
 
     A page whose jobs have many tags comes back shorter.
     """
-    known_id = _require_id(schedule_id)
+    known_id = require_schedule(schedule_id)
     query = PageRequest.parse(request.query())
     return fitting_page(
         query,
@@ -249,9 +247,3 @@ def _told(view: ScheduleView) -> Answer:
 def _note(request: Request) -> str | None:
     """Return the note that came along; the body may be absent."""
     return NoteInput.parse(request.json() if request.has_body else {}).note
-
-
-def _require_id(schedule_id: str) -> str:
-    if OWN_ID.fullmatch(schedule_id) is None:
-        raise NotFound(f"There is no schedule {quoted(schedule_id)}.")
-    return schedule_id

@@ -35,15 +35,14 @@ def step_page(page: StepViews) -> dict[str, Any]:
 def journal_page(page: JournalView) -> dict[str, Any]:
     """Return a page of a journal."""
     job = page.job
-    return {
-        "job_id": job.id,
-        "handler": job.handler,
-        "segment": job.segment,
-        "round": job.round,
-        "payload": json.loads(page.payload_text),
-        "records": [_record(record, text) for record, text in page.records],
-        "next_cursor": page.next_cursor,
-    }
+    return to_json(
+        runs.JournalPage,
+        job,
+        job_id=job.id,
+        payload=json.loads(page.payload_text),
+        records=[_record(record, text) for record, text in page.records],
+        next_cursor=page.next_cursor,
+    )
 
 
 def redrive_plan(plan: RedrivePlan) -> dict[str, Any]:
