@@ -13,7 +13,7 @@ from rich.text import Text
 from hourhand.answers.schedules import Schedule
 from hourhand.cli.exits import DONE, FAILED, REFUSED, CommandError
 from hourhand.cli.output.harmless import cell
-from hourhand.cli.schedules.definition import NOT_PUT
+from hourhand.cli.schedules.definition import NOT_PUT, ApplyFlags
 from hourhand.cli.schedules.files import FileSchedule, Problems, read_schedules
 from hourhand.cli.session import Session
 
@@ -41,39 +41,28 @@ class Step:
         return {"id": self.id, "action": self.action, "changes": changes, "dry_run": is_dry}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Manner:
-    """How to apply: ``origin`` manages the schedules afterwards."""
-
-    origin: str
-    prunes: bool
-    takes_over: bool
-    is_dry: bool
-    is_sure: bool
-
-
-def apply(session: Session, paths: Sequence[str], manner: Manner) -> int:
+def apply(session: Session, paths: Sequence[str], how: ApplyFlags) -> int:
     """Apply the schedules of files; return the exit code.
 
     Raises `CommandError` for files that are wrong, before anything is written.
     """
     schedules = read_schedules(paths)
-    steps = _steps(session, schedules, manner)
-    if manner.prunes:
-        steps += _deletions(session, {schedule.id for schedule in schedules}, manner.origin)
+    steps = _steps(session, schedules, how)
+    if how.prune:
+        steps += _deletions(session, {schedule.id for schedule in schedules}, how.origin)
     differing = {step.id: step for step in steps if step.action != KEEP}
     if not session.is_json:
         _print_steps(session, steps)
-    if manner.is_dry:
+    if how.dry_run:
         _report(session, steps, is_dry=True)
         return FAILED if differing else DONE
     deleted = [step.id for step in steps if step.action == DELETE]
     if deleted:
-        session.confirm(_question(deleted, manner.origin), is_sure=manner.is_sure)
+        session.confirm(_question(deleted, how.origin), is_sure=how.yes)
     done: set[str] = set()
 
     def act(schedule_id: str) -> None:
-        _do(session, differing[schedule_id], manner.origin)
+        _do(session, differing[schedule_id], how.origin)
         done.add(schedule_id)
 
     puts = [step.id for step in differing.values() if step.action != DELETE]
@@ -86,7 +75,7 @@ def apply(session: Session, paths: Sequence[str], manner: Manner) -> int:
     return code
 
 
-def _steps(session: Session, schedules: Sequence[FileSchedule], manner: Manner) -> list[Step]:
+def _steps(session: Session, schedules: Sequence[FileSchedule], how: ApplyFlags) -> list[Step]:
     """Return what each schedule of the files asks for, after the API has checked all of them."""
     from hourhand.client import Invalid, NotFound, TooLarge
 
@@ -94,7 +83,7 @@ def _steps(session: Session, schedules: Sequence[FileSchedule], manner: Manner) 
     taken: list[str] = []
     steps: list[Step] = []
     for schedule in schedules:
-        fields = {**schedule.fields, "managed_by": manner.origin}
+        fields = {**schedule.fields, "managed_by": how.origin}
         try:
             would = client.put(schedule.id, fields, dry_run=True)
         except (Invalid, TooLarge) as error:
@@ -105,11 +94,11 @@ def _steps(session: Session, schedules: Sequence[FileSchedule], manner: Manner) 
             found: Schedule | None = client.get(schedule.id)
         except NotFound:
             found = None
-        if found is not None and found.managed_by not in {None, manner.origin}:
+        if found is not None and found.managed_by not in {None, how.origin}:
             taken.append(f"  {schedule.place.of('id')}: {schedule.id} is of {found.managed_by}")
         steps.append(_step(schedule.id, fields, found, would))
     problems.require_none()
-    if taken and not manner.takes_over:
+    if taken and not how.take_over:
         head = (
             "Some schedules have another origin, so nothing was changed. Give them other IDs, "
             "remove them there, or use --take-over:"

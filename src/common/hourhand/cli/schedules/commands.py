@@ -31,7 +31,7 @@ from hourhand.cli.options import (
     time_option,
 )
 from hourhand.cli.reading import read_json, read_time
-from hourhand.cli.schedules.definition import Definition, read_object
+from hourhand.cli.schedules.definition import ApplyFlags, Definition, read_object
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
 from hourhand.domain.groups.overlap import OverlapPolicy
@@ -110,36 +110,7 @@ def apply(
             f"{SEVERAL}.",
         ),
     ],
-    name: Annotated[
-        str,
-        option(
-            "NAME",
-            "Name of this set of files. Its schedules get the origin files:NAME. Give each "
-            "repository its own name.",
-        ),
-    ] = "default",
-    prune: Annotated[
-        bool,
-        typer.Option(
-            "--prune",
-            help="Also delete the schedules with the same origin that the files no longer have.",
-        ),
-    ] = False,
-    take_over: Annotated[
-        bool,
-        typer.Option(
-            "--take-over", help="Also change schedules that have another origin, and take them."
-        ),
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            help="Check the files, show the differences, and change nothing. Exit code 1 means "
-            "that there are differences.",
-        ),
-    ] = False,
-    yes: YesOption = False,
+    how: ApplyFlags,
 ) -> int:
     """Put the schedules that files contain, and show what changes.
 
@@ -148,17 +119,13 @@ def apply(
     well, before anything is changed. A schedule that is as the file says stays untouched.
     --prune shows what it deletes, and asks.
     """
-    from hourhand.cli.schedules.applying import Manner
     from hourhand.cli.schedules.applying import apply as run
 
-    if FILES_NAME.fullmatch(name) is None:
+    if FILES_NAME.fullmatch(how.name) is None:
         raise typer.BadParameter(
             "must be 1 to 64 of A-Z, a-z, 0-9, _, . and -", param_hint="--name"
         )
-    manner = Manner(
-        origin=f"files:{name}", prunes=prune, takes_over=take_over, is_dry=dry_run, is_sure=yes
-    )
-    return run(session, file, manner)
+    return run(session, file, how)
 
 
 @schedules.command("list")

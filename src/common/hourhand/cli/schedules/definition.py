@@ -14,6 +14,7 @@ from hourhand.cli.completing import handler_names
 from hourhand.cli.jobs.flags import PAYLOAD_HELP, WHAT, WHEN, Policies, given
 from hourhand.cli.options import (
     SEVERAL,
+    YesOption,
     duration_option,
     listed,
     option,
@@ -228,6 +229,47 @@ class Definition:
         if self.payload is not None:
             fields["payload"] = read_json(self.payload, "--payload")
         return fields
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ApplyFlags:
+    """How `schedules apply` puts the schedules of files."""
+
+    name: Annotated[
+        str,
+        option(
+            "NAME",
+            "Name of this set of files. Its schedules get the origin files:NAME. Give each "
+            "repository its own name.",
+        ),
+    ] = "default"
+    prune: Annotated[
+        bool,
+        typer.Option(
+            "--prune",
+            help="Also delete the schedules with the same origin that the files no longer have.",
+        ),
+    ] = False
+    take_over: Annotated[
+        bool,
+        typer.Option(
+            "--take-over", help="Also change schedules that have another origin, and take them."
+        ),
+    ] = False
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Check the files, show the differences, and change nothing. Exit code 1 means "
+            "that there are differences.",
+        ),
+    ] = False
+    yes: YesOption = False
+
+    @property
+    def origin(self) -> str:
+        """What manages the schedules afterwards."""
+        return f"files:{self.name}"
 
 
 def read_object(file: str | None, name: str = "--file") -> dict[str, Any]:
