@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from hourhand.domain.durable.run_calls import RunCall
 from hourhand.domain.jobs.job import Job
+
+if TYPE_CHECKING:
+    # A worker without durable runs starts without the classes of their calls.
+    from hourhand.domain.durable.run_calls import RunCall
 
 R = TypeVar("R")
 
