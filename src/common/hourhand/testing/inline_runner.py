@@ -19,8 +19,6 @@ from hourhand.handlers import (
     JOB_LOGGER,
     Handler,
     JobContext,
-    RetryLater,
-    Snooze,
     StopReason,
     StopSignal,
     UnknownHandler,
@@ -37,7 +35,7 @@ from hourhand.testing.live_handlers import LiveHandlers
 from hourhand.worker import (
     Raised,
     Returned,
-    error_info,
+    ended_by,
     finished_call,
     handler_of,
     job_context,
@@ -150,10 +148,7 @@ class InlineRunner:
         except _passes():
             raise
         except BaseException as error:  # noqa: BLE001 - whatever it raised is its failure
-            if is_suspension(error):
-                return Returned("null", was_unwound=True), None
-            wish = error if isinstance(error, (RetryLater, Snooze)) else None
-            return Raised(error_info(error), wish), error
+            return ended_by(error), None if is_suspension(error) else error
 
 
 def _passes() -> tuple[type[BaseException], ...]:

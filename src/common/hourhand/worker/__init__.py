@@ -25,7 +25,7 @@ from hourhand.worker._batch import (
     STUCK_EXIT_CODE,
     WorkerRuntime,
 )
-from hourhand.worker._call import Raised, Returned, finished_call, timed_out
+from hourhand.worker._call import Raised, Returned, ended_by, finished_call, timed_out
 from hourhand.worker._errors import error_info
 from hourhand.worker._process import WorkerProcess
 from hourhand.worker._runner import ThreadRunner, handler_of, job_context, run_context
@@ -47,6 +47,7 @@ __all__ = [
     "Watchdog",
     "WorkerProcess",
     "WorkerRuntime",
+    "ended_by",
     "error_info",
     "finished_call",
     "handler_of",

@@ -125,11 +125,7 @@ class HandlerCall:
             attempt_of(self._context).before_end()
             return Returned(result_text(value))
         except BaseException as error:  # noqa: BLE001 - SystemExit and its kind end a job, not us
-            if is_suspension(error):
-                # The context knows why; a durable handler was unwound as it should be.
-                return Returned("null", was_unwound=True)
-            wish = error if isinstance(error, (RetryLater, Snooze)) else None
-            return Raised(error_info(error), wish)
+            return ended_by(error)
 
     def _wait_for(self, awaitable: Awaitable[Any]) -> Any:
         import asyncio  # noqa: PLC0415 - 0.03 s that workers without async handlers save
@@ -158,6 +154,15 @@ def _task_canceller(loop: Any, task: Any) -> Callable[[], object]:
             return
 
     return cancel
+
+
+def ended_by(error: BaseException) -> Returned | Raised:
+    """Return how a handler ended that raised ``error``."""
+    if is_suspension(error):
+        # The context knows why; a durable handler was unwound as it should be.
+        return Returned("null", was_unwound=True)
+    wish = error if isinstance(error, (RetryLater, Snooze)) else None
+    return Raised(error_info(error), wish)
 
 
 def finished_call(

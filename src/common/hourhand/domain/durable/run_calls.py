@@ -50,12 +50,6 @@ class PathOf(RunCall[str]):
     aliases: tuple[str, ...]
 
 
-class StepKey(RunCall[str]):
-    """Return the idempotency key of a step."""
-
-    path: str
-
-
 class BeginStep(RunCall[Value | Recorded | Failure | Try | Suspension]):
     """Look a step up. ``fits``: whether the time that it may take is left.
 

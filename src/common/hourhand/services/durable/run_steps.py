@@ -36,7 +36,6 @@ from hourhand.domain.durable.run_calls import (
     Reverse,
     SavePlace,
     StartStep,
-    StepKey,
     VersionOf,
 )
 from hourhand.domain.durable.signals import CONSUMED_KEPT, mark_consumed
@@ -77,11 +76,6 @@ def path_of(run: RunRecords, call: PathOf) -> str:
     return next((p for p in older if run.journal.stored(RecordKind.STEP, p)), call.path)
 
 
-def step_key(run: RunRecords, call: StepKey) -> str:
-    """Return the idempotency key of a step."""
-    return names.step_key(run.run_id, run.segment, call.path, run.journal.key_round(call.path))
-
-
 def begin_step(run: RunRecords, call: BeginStep) -> Value | Recorded | Failure | Try | Suspension:
     """Look a step up; see the port."""
     record = run.find(RecordKind.STEP, call.path)
@@ -103,9 +97,8 @@ def begin_step(run: RunRecords, call: BeginStep) -> Value | Recorded | Failure |
                     return _interrupted(run, record)
     if not call.fits and run.new_records > 0:
         return NOW
-    return Try(
-        call.path, number, step_key(run, StepKey(call.path)), run.ports.clock.now(), record, delay
-    )
+    key = names.step_key(run.run_id, run.segment, call.path, run.journal.key_round(call.path))
+    return Try(call.path, number, key, run.ports.clock.now(), record, delay)
 
 
 def result_of(run: RunRecords, call: ResultOf) -> Value:
@@ -364,7 +357,6 @@ def reverse(run: RunRecords, call: Reverse) -> ReversedRun | None:
 
 ANSWERS: Answers = {
     PathOf: path_of,
-    StepKey: step_key,
     BeginStep: begin_step,
     ResultOf: result_of,
     StartStep: start_step,
