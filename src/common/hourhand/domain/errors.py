@@ -265,6 +265,11 @@ def near_names(wrong: str, known: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*alike, *longer]))[:MAX_NEAR_NAMES]
 
 
+def changed_too_often(what: str) -> Unavailable:
+    """Return the error of a request that lost every race between its read and its write."""
+    return Unavailable(f"{what} changed too often during the request; try again.")
+
+
 def did_you_mean(
     wrong: str,
     known: Iterable[str],

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from hourhand.worker._call import HandlerCall
+from hourhand.worker._call import HandlerCall
 
 
 class Record:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from hourhand.domain.errors import Unavailable
+from hourhand.domain.errors import changed_too_often
 from hourhand.domain.jobs.job import API, Job, JobStatus
 from hourhand.domain.jobs.transitions import count_signal, flag, wake
 from hourhand.domain.jobs.waiting import WaitKind
@@ -37,7 +37,7 @@ class Completer:
             job = self.jobs.get(job_id)
             if job is None or self._try(job, kind, name, number):
                 return
-        raise Unavailable(f"The run {job_id} changed too often during the request; try again.")
+        raise changed_too_often(f"The run {job_id}")
 
     def _try(self, job: Job, kind: WaitKind, name: str, number: int) -> bool:
         """Wake or flag a run as it was read; whether that, or nothing, was to be done."""

@@ -43,7 +43,7 @@ from hourhand.domain.errors import (
     InvalidInput,
     MembersMissing,
     NotFound,
-    Unavailable,
+    changed_too_often,
 )
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.parents import CHUNK, ChildSpec, ParentLink, join_key, midnight_after
@@ -130,7 +130,7 @@ class OpenBatches:
             # Also of a batch that is closed: the request that closed it may have died before this.
             self.completer.complete(job.id, WaitKind.CHILDREN, MEMBERS)
             return job
-        raise _changed_too_often(batch_id)
+        raise changed_too_often(f"The batch {batch_id}")
 
     def _lock(
         self,
@@ -221,7 +221,7 @@ class OpenBatches:
                 )
             ):
                 return record
-        raise _changed_too_often(opening.job.id)
+        raise changed_too_often(f"The batch {opening.job.id}")
 
     def _take(
         self,
@@ -332,7 +332,3 @@ def _beyond(batch_id: str, index: int, total: int) -> BatchClosed:
         f"A request to close the batch {batch_id} stated a total of {total:,}, so it takes no "
         f"member {index}. If that total is wrong, close it with a larger one, then add the jobs."
     )
-
-
-def _changed_too_often(batch_id: str) -> Unavailable:
-    return Unavailable(f"The batch {batch_id} changed too often during the request; try again.")

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from hourhand.domain.errors import Compensated, NotFound, Unavailable, WrongState
+from hourhand.domain.errors import Compensated, NotFound, WrongState, changed_too_often
 from hourhand.domain.ids import is_json
 from hourhand.domain.jobs.job import NOT_STARTED, REDRIVABLE, Content, EventKind, Job, JobStatus
 from hourhand.domain.jobs.submission import JobChange
@@ -79,7 +79,7 @@ class OperationsService:
             cancelled, job = self._try_cancel(job, actor, reason)
             if cancelled:
                 return job
-        raise _lost_too_often(job_id)
+        raise changed_too_often(f"Job {job_id}")
 
     def change(self, job_id: str, asked: JobChange, *, actor: str) -> Job:
         """Change time, priority, payload or expiry of a job that is not running.
@@ -104,7 +104,7 @@ class OperationsService:
             if changed:
                 self._settle_objects(job, replaced)
                 return job
-        raise _lost_too_often(job_id)
+        raise changed_too_often(f"Job {job_id}")
 
     def debounce(self, job_id: str, asked: JobChange, *, actor: str) -> Job:
         """Let a debounced submission replace payload and time of the job of its key.
@@ -130,7 +130,7 @@ class OperationsService:
             debounced, job = self._try(job, partial(debounce, sets=sets))
             if debounced:
                 return job
-        raise _lost_too_often(job_id)
+        raise changed_too_often(f"Job {job_id}")
 
     def run_now(self, job_id: str, *, actor: str) -> Job:
         """Make a waiting job due now. Raises `NotFound`, `WrongState`, `Unavailable`."""
@@ -140,7 +140,7 @@ class OperationsService:
             changed, job = _judge(job, self.due.move(job, AT_ONCE, _run_now, actor))
             if changed:
                 return job
-        raise _lost_too_often(job_id)
+        raise changed_too_often(f"Job {job_id}")
 
     def redrive(
         self,
@@ -188,7 +188,7 @@ class OperationsService:
                 return job
             # They were marked live for a redrive that was refused.
             self.contents.keep_live(job)
-        raise _lost_too_often(job_id)
+        raise changed_too_often(f"Job {job_id}")
 
     def discard(self, job_id: str, *, actor: str, note: str = "", reason: str = "") -> Job:
         """Acknowledge a DEAD job: it stays DEAD, and counts as unresolved no longer.
@@ -210,7 +210,7 @@ class OperationsService:
             if discarded:
                 self.telemetry.count("jobs_discarded")
                 return job
-        raise _lost_too_often(job_id)
+        raise changed_too_often(f"Job {job_id}")
 
     def _require_payload_is_json(self, job: Job) -> None:
         """Refuse a job that no worker can run, where that costs at most one read.
@@ -363,7 +363,3 @@ def _run_now(job: Job, *, now: datetime, actor: str, entry: Entry, sends_now: bo
         sends_now=sends_now,
         kind=EventKind.RUN_NOW,
     )
-
-
-def _lost_too_often(job_id: str) -> Unavailable:
-    return Unavailable(f"Job {job_id} changed too often during the request; try again.")

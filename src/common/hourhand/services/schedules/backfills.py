@@ -14,6 +14,7 @@ from hourhand.domain.errors import (
     Unavailable,
     WrittenByNewer,
     WrongState,
+    changed_too_often,
 )
 from hourhand.domain.schedules.backfills import (
     MAX_ACTIVE_BACKFILLS,
@@ -140,7 +141,7 @@ class BackfillService:
                 what = f"backfill {number} {change}" + (f": {note}" if note else "")
                 self.recording.note(schedule, partial(self._with_change, what, actor, now))
                 return after, schedule
-        raise _changed_too_often(schedule_id)
+        raise changed_too_often(f"Schedule {schedule_id}")
 
     def _require(self, schedule: Schedule, number: int) -> Backfill:
         """Return a backfill by its number, from those that callers were answered with."""
@@ -224,7 +225,7 @@ class BackfillService:
             if isinstance(answer, Written):
                 return after, backfill
             schedule = require_live(answer.current, schedule.id)
-        raise _changed_too_often(schedule.id)
+        raise changed_too_often(f"Schedule {schedule.id}")
 
 
 def _is_shown(backfill: Backfill, schedule: Schedule) -> bool:
@@ -235,10 +236,6 @@ def _is_shown(backfill: Backfill, schedule: Schedule) -> bool:
     since = schedule.tenant_since or schedule.created_at
     was_added = backfill.sequence > 1 and backfill.created_at >= since
     return was_added or backfill.id in schedule.backfills
-
-
-def _changed_too_often(schedule_id: str) -> Unavailable:
-    return Unavailable(f"Schedule {schedule_id} changed too often during the request; try again.")
 
 
 def _require_past(request: NewBackfill, now: datetime) -> None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from hourhand.domain.errors import NotFound, Unavailable, WrittenByNewer, WrongState
+from hourhand.domain.errors import (
+    NotFound,
+    Unavailable,
+    WrittenByNewer,
+    WrongState,
+    changed_too_often,
+)
 from hourhand.domain.schedules.rule import Exclusion
 from hourhand.domain.schedules.schedule import Calendar
 from hourhand.ports.calendar_store import CalendarStore
@@ -59,7 +65,7 @@ class CalendarService:
                 want_walk(self.schedules, self.randomness)
                 self._tell("A calendar was put.", wanted, actor)
                 return wanted, current is None
-        raise _lost_too_often(name)
+        raise changed_too_often(f"Calendar {name}")
 
     def get(self, name: str) -> Calendar:
         """Return a calendar. Raises `NotFound`."""
@@ -89,7 +95,7 @@ class CalendarService:
             if self.calendars.delete_calendar(name, previous=calendar.revision):
                 self._tell("A calendar was deleted.", calendar, actor)
                 return
-        raise _lost_too_often(name)
+        raise changed_too_often(f"Calendar {name}")
 
     def _find_user(self, name: str) -> str | None:
         """Return the id of a schedule that uses a calendar; raises as `delete`."""
@@ -130,7 +136,3 @@ def _require_none_newer(name: str, schedule_ids: Collection[str]) -> None:
             f"calendar {name}. Finish the upgrade, then delete the calendar.",
             ids=schedule_ids,
         )
-
-
-def _lost_too_often(name: str) -> Unavailable:
-    return Unavailable(f"Calendar {name} changed too often during the request; try again.")

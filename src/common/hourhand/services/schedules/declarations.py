@@ -20,7 +20,6 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import NotFound, Unavailable, WrittenByNewer
 from hourhand.domain.ids import content_hash
@@ -40,9 +39,7 @@ from hourhand.ports.randomness import Randomness
 from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.optional import log_newer, reason_of
-
-if TYPE_CHECKING:
-    from hourhand.services.schedules.operations import ScheduleService
+from hourhand.services.schedules.operations import ScheduleService
 
 DECLARED = "A schedule that the code declares was put."
 """Logged for each schedule that a deployment creates or changes."""
@@ -103,7 +100,7 @@ class DeclaredSchedules:
                 declared_at=None,
                 declared_ids=tuple(sorted({*walk.declared_ids, *declared})),
             )
-            stored = self._write(begun)
+            stored = write_walk(self.schedules, self.randomness, begun)
             if stored is None:
                 return None
             walk = stored
@@ -111,11 +108,12 @@ class DeclaredSchedules:
         if not made.is_whole:
             return walk
         if made.changes or walk.declared_at is None:
-            return self._write(replace(walk, declared_at=now))
-        return self._write(replace(walk, declared=name, declared_ids=tuple(sorted(declared))))
-
-    def _write(self, walk: Walk) -> Walk | None:
-        return write_walk(self.schedules, self.randomness, walk)
+            return write_walk(self.schedules, self.randomness, replace(walk, declared_at=now))
+        return write_walk(
+            self.schedules,
+            self.randomness,
+            replace(walk, declared=name, declared_ids=tuple(sorted(declared))),
+        )
 
     def _name(self, declared: Mapping[str, DeclaredSchedule]) -> str:
         """Return a name of this deployment with these declarations.

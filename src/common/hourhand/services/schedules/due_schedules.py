@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hourhand.domain.errors import (
     HourhandError,
@@ -23,9 +23,7 @@ from hourhand.ports.telemetry import Telemetry
 from hourhand.services.optional import log_newer, read_readable, reason_of
 from hourhand.services.schedules.compiled_rules import read_definitions
 from hourhand.services.schedules.recompute import ScheduleWalk
-
-if TYPE_CHECKING:
-    from hourhand.services.schedules.visit import Materialiser, Visit
+from hourhand.services.schedules.visit import Materialiser, Visit
 
 PAGE = 100
 """Schedules read and visited at a time: what one BatchGetItem takes."""

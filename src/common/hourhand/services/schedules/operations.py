@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from hourhand.domain.errors import NotFound, Unavailable
+from hourhand.domain.errors import NotFound, changed_too_often
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.schedules.changes import (
     annotate,
@@ -126,7 +126,7 @@ class ScheduleService:
                     record, after, definition, SkipReason.REPLACED, actor
                 )
                 return self.views.of(after, definition, effect), current is None
-        raise _lost_too_often(schedule_id)
+        raise changed_too_often(f"Schedule {schedule_id}")
 
     def preview_put(
         self, schedule_id: str, request: ScheduleRequest, *, tenant: str | None = None
@@ -286,7 +286,7 @@ class ScheduleService:
                     current, after, definition, reason, actor, searches_on=searches_on
                 )
                 return self.views.of(after, definition, effect)
-        raise _lost_too_often(schedule_id)
+        raise changed_too_often(f"Schedule {schedule_id}")
 
     # --- parts ---
 
@@ -380,7 +380,3 @@ class ScheduleService:
 
     def _require(self, schedule_id: str) -> Schedule:
         return require_live(self.schedules.get(schedule_id), schedule_id)
-
-
-def _lost_too_often(schedule_id: str) -> Unavailable:
-    return Unavailable(f"Schedule {schedule_id} changed too often during the request; try again.")

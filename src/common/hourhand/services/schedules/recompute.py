@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.jobs.job import TICK
@@ -25,9 +24,7 @@ from hourhand.ports.telemetry import Telemetry
 from hourhand.services.optional import log_newer, read_readable
 from hourhand.services.schedules.compiled_rules import CompiledRules, read_definitions
 from hourhand.services.schedules.declarations import DeclaredSchedules, write_walk
-
-if TYPE_CHECKING:
-    from hourhand.services.schedules.operations import ScheduleService
+from hourhand.services.schedules.operations import ScheduleService
 
 SCHEDULES_A_PAGE = 100
 """Schedules looked at at a time: what one BatchGetItem takes."""
@@ -107,7 +104,7 @@ class ScheduleWalk:
         if is_of_now and walk.wanted <= walk.finished:
             return None
         begun = replace(walk, running=walk.wanted, position=None, zone_data=TZDATA_VERSION)
-        return self._write(begun)
+        return write_walk(self.schedules, self.randomness, begun)
 
     def _visit(
         self,
@@ -181,10 +178,7 @@ class ScheduleWalk:
         after = replace(walk, position=progress.position, wanted=wanted)
         if progress.is_whole and progress.position is None and walk.running is not None:
             after = replace(after, running=None, finished=walk.running)
-        return self._write(after)
-
-    def _write(self, walk: Walk) -> Walk | None:
-        return write_walk(self.schedules, self.randomness, walk)
+        return write_walk(self.schedules, self.randomness, after)
 
     def _tell(self, sentence: str, schedule_id: str, error: Exception) -> None:
         self.telemetry.warning(
@@ -196,9 +190,6 @@ def want_walk(schedules: ScheduleStore, randomness: Randomness) -> None:
     """Have every schedule looked at once more from the first to the last. Raises `Unavailable`."""
     for _ in range(MAX_LOST_RACES):
         walk = schedules.get_walk()
-        wanted = replace(
-            walk, sequence=walk.sequence + 1, write_id=randomness.nonce(), wanted=walk.wanted + 1
-        )
-        if schedules.write_walk(wanted, previous=walk.sequence):
+        if write_walk(schedules, randomness, replace(walk, wanted=walk.wanted + 1)):
             return
     raise Unavailable("The record of the recomputation changes too often; try again.")
