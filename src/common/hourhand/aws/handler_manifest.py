@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,9 @@ from hourhand.domain.limits.keys import InvalidLimit
 from hourhand.domain.limits.unique_keys import Unique
 from hourhand.ports.handler_directory import DeclaredSchedule, HandlerInfo
 
-_INFO_FIELDS = tuple(f.name for f in fields(HandlerInfo))
-_RETRY_FIELDS = tuple(f.name for f in fields(RetryPolicy))
-_SCHEDULE_FIELDS = tuple(f.name for f in fields(DeclaredSchedule))
-_UNIQUE_FIELDS = tuple(f.name for f in fields(Unique))
-_DEBOUNCE_FIELDS = tuple(f.name for f in fields(Debounce))
+_Policy = RetryPolicy | DeclaredSchedule | Unique | Debounce
+"""What a handler declares as an object of its own."""
+
 _LIMIT_KINDS: Mapping[str, type[Limit]] = {"concurrency": Concurrency, "rate": Rate}
 
 
@@ -48,31 +46,23 @@ def write_manifest(path: Path, handlers: Iterable[HandlerInfo], *, advice: str =
     ``advice`` says what to do about a handler that is missing.
     """
     ordered = sorted(handlers, key=lambda info: info.name)
-    entries = [json.dumps(_written(info, _INFO_FIELDS)) for info in ordered]
+    entries = [json.dumps(_written(info)) for info in ordered]
     # A line for each handler: schemas are long, and indented they are longer.
     listed = "".join(f"\n{entry}," for entry in entries).rstrip(",")
     added = f', "advice": {json.dumps(advice)}' if advice else ""
     path.write_text(f'{{"handlers": [{listed}]{added}}}\n', encoding="utf-8")
 
 
-def _written(
-    value: HandlerInfo | RetryPolicy | DeclaredSchedule | Unique | Debounce, names: Iterable[str]
-) -> dict[str, Any]:
+def _written(value: HandlerInfo | _Policy) -> dict[str, Any]:
     written: dict[str, Any] = {}
-    for name in names:
-        given = getattr(value, name)
-        if isinstance(given, RetryPolicy):
-            given = _written(given, _RETRY_FIELDS)
-        elif isinstance(given, DeclaredSchedule):
-            given = _written(given, _SCHEDULE_FIELDS)
-        elif isinstance(given, Unique):
-            given = _written(given, _UNIQUE_FIELDS)
-        elif isinstance(given, Debounce):
-            given = _written(given, _DEBOUNCE_FIELDS)
-        if name == "limits":
+    for option in fields(value):
+        given = getattr(value, option.name)
+        if isinstance(given, _Policy):
+            given = _written(given)
+        if option.name == "limits":
             given = [_written_limit(limit) for limit in given]
         if given is not None and given not in ("", (), []):
-            written[name] = given
+            written[option.name] = given
     return written
 
 
@@ -112,22 +102,15 @@ def _read(path: Path) -> tuple[list[HandlerInfo], str]:
 
 
 def _info(entry: Mapping[str, Any]) -> HandlerInfo:
-    unknown = set(entry) - set(_INFO_FIELDS)
+    unknown = set(entry) - {option.name for option in fields(HandlerInfo)}
     if unknown:
         raise ValueError(f"unknown fields {sorted(unknown)}")
     read = dict(entry)
-    if read.get("priority") is not None:
-        read["priority"] = Priority(read["priority"])
-    if read.get("retry") is not None:
-        read["retry"] = _retry(read["retry"])
     read["payload_examples"] = tuple(read.get("payload_examples", ()))
-    if read.get("schedule") is not None:
-        read["schedule"] = _schedule(read["schedule"])
     read["limits"] = tuple(map(_limit, read.get("limits", ())))
-    if read.get("unique") is not None:
-        read["unique"] = Unique(**read["unique"])
-    if read.get("debounce") is not None:
-        read["debounce"] = Debounce(**read["debounce"])
+    for name, read_one in _READERS.items():
+        if read.get(name) is not None:
+            read[name] = read_one(read[name])
     return HandlerInfo(**read)
 
 
@@ -145,6 +128,15 @@ def _schedule(entry: Mapping[str, Any]) -> DeclaredSchedule:
     if isinstance(read["expression"], list):
         read["expression"] = tuple(read["expression"])
     return DeclaredSchedule(**read)
+
+
+_READERS: Mapping[str, Callable[[Any], object]] = {
+    "priority": Priority,
+    "retry": _retry,
+    "schedule": _schedule,
+    "unique": lambda entry: Unique(**entry),
+    "debounce": lambda entry: Debounce(**entry),
+}
 
 
 def _limit(entry: Mapping[str, Any]) -> Limit:

@@ -9,12 +9,19 @@ from __future__ import annotations
 from datetime import datetime
 
 from hourhand.aws.layout.values import (
+    Codec,
     Item,
     Value,
+    always,
+    by_field,
     expiry_seconds,
+    flag,
     number,
+    read_fields,
+    read_int,
     read_text,
     read_time,
+    stored_fields,
     text,
     time,
 )
@@ -53,27 +60,14 @@ def failure_item(job_id: str, attempt: Attempt, keep_until: datetime) -> dict[st
     that raised.
     """
     error = attempt.error or ErrorInfo(type="", message="")
-    item: dict[str, Value] = {
+    return {
         "p": text(job_id),
         "s": text(f"{FAILURE_PREFIX}{attempt.token:06d}"),
         "v": version_value(Kind.FAILURE),
-        "a": number(attempt.number),
-        "w": text(attempt.worker),
-        "ty": text(_beginning(error.type)),
-        "ms": text(_beginning(error.message)),
+        **stored_fields(attempt, _ATTEMPT_CODECS),
+        **stored_fields(error, _ERROR_CODECS),
         "x": number(expiry_seconds(keep_until)),
     }
-    if attempt.outcome is not None:
-        item["oc"] = text(attempt.outcome)
-    if attempt.started_at is not None:
-        item["sa"] = time(attempt.started_at)
-    if attempt.finished_at is not None:
-        item["fa"] = time(attempt.finished_at)
-    if not error.retryable:
-        item["nr"] = {"BOOL": True}
-    if error.traceback is not None:
-        item["tb"] = text(_end(error.traceback))
-    return item
 
 
 def read_kept_text(item: Item) -> str:
@@ -97,20 +91,8 @@ def failure_token(item: Item) -> int | None:
 def read_failure(token: int, item: Item) -> Attempt:
     """Read what `failure_item` wrote. Raises `WrittenByNewer`."""
     require_known(Kind.FAILURE, item, read_text(item["p"]))
-    return Attempt(
-        number=int(item["a"]["N"]),
-        token=token,
-        worker=read_text(item["w"]),
-        started_at=read_time(item["sa"]) if "sa" in item else None,
-        finished_at=read_time(item["fa"]) if "fa" in item else None,
-        outcome=Outcome(read_text(item["oc"])) if "oc" in item else None,
-        error=ErrorInfo(
-            type=read_text(item["ty"]),
-            message=read_text(item["ms"]),
-            retryable="nr" not in item,
-            traceback=read_text(item["tb"]) if "tb" in item else None,
-        ),
-    )
+    error = ErrorInfo(**read_fields(item, _ERROR_CODECS))
+    return Attempt(**read_fields(item, _ATTEMPT_CODECS), token=token, error=error)
 
 
 def _beginning(words: str) -> str:
@@ -120,3 +102,19 @@ def _beginning(words: str) -> str:
 
 def _end(words: str) -> str:
     return words.encode(errors="replace")[-MAX_TRACEBACK_BYTES:].decode(errors="ignore")
+
+
+_ATTEMPT_CODECS = by_field(
+    always("number", "a", number, read_int),
+    always("worker", "w", text, read_text),
+    Codec("outcome", "oc", text, lambda value: Outcome(value["S"])),
+    Codec("started_at", "sa", time, read_time),
+    Codec("finished_at", "fa", time, read_time),
+)
+
+_ERROR_CODECS = by_field(
+    always("type", "ty", lambda words: text(_beginning(words)), read_text),
+    always("message", "ms", lambda words: text(_beginning(words)), read_text),
+    Codec("retryable", "nr", lambda _: flag(True), lambda _: False, default=True),
+    Codec("traceback", "tb", lambda words: text(_end(words)), read_text),
+)
