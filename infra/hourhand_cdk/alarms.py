@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 
@@ -84,6 +85,9 @@ class Rule:
         return f"{self.says} First: {self.first} See {see}{'' if console else '.'}{console}"
 
 
+_at_once = partial(Rule, threshold=1, comparison=_AT_LEAST, breaches=1, of=1)
+"""A rule on what stays until a person ends it, or is rare: one period tells."""
+
 _REPAIR_DEAD = (
     "run `hourhand dead-letters list`, which groups them by handler and error and prints the "
     "commands for a group. If a schedule creates them, run `hourhand schedules pause SCHEDULE`. "
@@ -125,7 +129,7 @@ def _basic(metrics: Metrics) -> list[Rule]:
             metric=metrics.errors(WORKER),
             threshold=0,
         ),
-        Rule(
+        _at_once(
             name="dead-jobs",
             says=f"The dead-letter queue holds {metrics.config.dead_jobs_alarm} or more "
             "messages: their jobs are DEAD and do not run again until they are redriven.",
@@ -134,9 +138,6 @@ def _basic(metrics: Metrics) -> list[Rule]:
             page="dead-letters",
             metric=metrics.waiting(metrics.queues.dead_letters),
             threshold=metrics.config.dead_jobs_alarm,
-            comparison=_AT_LEAST,
-            breaches=1,
-            of=1,
             missing=_IS_AS_BEFORE,
         ),
     ]
@@ -197,7 +198,7 @@ def _no_tick(metrics: Metrics, ticks: cloudwatch.IMetric) -> Rule:
 def _left_lying(metrics: Metrics) -> list[Rule]:
     config, queues = metrics.config, metrics.queues
     return [
-        Rule(
+        _at_once(
             name="dead-jobs",
             says=f"{config.dead_jobs_alarm} or more jobs are DEAD and unresolved: they failed "
             "permanently and do not run again until they are redriven.",
@@ -205,11 +206,8 @@ def _left_lying(metrics: Metrics) -> list[Rule]:
             page="dead-letters",
             metric=metrics.dead_jobs(FIVE_MINUTES),
             threshold=config.dead_jobs_alarm,
-            comparison=_AT_LEAST,
-            breaches=1,
-            of=1,
         ),
-        Rule(
+        _at_once(
             name="missed-schedules",
             says="A schedule missed a scheduled time and created no job for it: no tick visited it "
             "in time, and its misfire policy skips what was missed.",
@@ -217,12 +215,8 @@ def _left_lying(metrics: Metrics) -> list[Rule]:
             "names the schedule. If the work is still needed, run `hourhand schedules backfill`.",
             page="schedules",
             metric=metrics.missed_occurrences(),
-            threshold=1,
-            comparison=_AT_LEAST,
-            breaches=1,
-            of=1,
         ),
-        Rule(
+        _at_once(
             name="backstop",
             says="SQS moved messages to the backstop queue: they were received many times without "
             "being processed, or Hourhand did not send them. Their jobs are safe in the table, and "
@@ -230,23 +224,15 @@ def _left_lying(metrics: Metrics) -> list[Rule]:
             first="read one message in the SQS console, find its job, and search the worker's log "
             f"for the job's id. Then purge the queue: {_purge(metrics, BACKSTOP)}",
             metric=metrics.waiting(queues.backstop),
-            threshold=1,
-            comparison=_AT_LEAST,
-            breaches=1,
-            of=1,
             missing=_IS_AS_BEFORE,
         ),
-        Rule(
+        _at_once(
             name="tick-failures",
             says="A tick failed, or was not delivered, since this queue was last purged. The next "
             "tick reads the same buckets, so a single failure makes no job late.",
             first="read the scheduler's log at the time of the message. Then purge the queue: "
             f"{_purge(metrics, TICK_FAILURES)}",
             metric=metrics.waiting(queues.tick_failures),
-            threshold=1,
-            comparison=_AT_LEAST,
-            breaches=1,
-            of=1,
             missing=_IS_AS_BEFORE,
         ),
     ]
@@ -268,7 +254,7 @@ def _chosen(metrics: Metrics) -> list[Rule]:
         ("tag", tag, f"tag {tag}", metrics.died_with_tag(tag)) for tag in metrics.config.alarm_tags
     ]
     return [
-        Rule(
+        _at_once(
             name=f"dead-jobs-of-{kind}-{value.replace(':', '-')}",
             entry="dead-jobs",
             says=f"A job with the {words} became DEAD in the last five minutes: it failed "
@@ -277,10 +263,6 @@ def _chosen(metrics: Metrics) -> list[Rule]:
             f"run `hourhand jobs redrive --{kind} {value}`.",
             page="dead-letters",
             metric=metric,
-            threshold=1,
-            comparison=_AT_LEAST,
-            breaches=1,
-            of=1,
         )
         for kind, value, words, metric in asked
     ]
@@ -364,7 +346,7 @@ def _out_of_order(metrics: Metrics) -> list[Rule]:
             metric=metrics.skew(),
             threshold=config.skew_alarm_ms,
         ),
-        Rule(
+        _at_once(
             name="jobs-in-an-hour",
             says=f"The jobs table took as many writes in an hour as {config.jobs_alarm_per_hour:,} "
             "jobs do: somebody may submit far more than you mean to pay for.",
@@ -372,9 +354,6 @@ def _out_of_order(metrics: Metrics) -> list[Rule]:
             "quota with `hourhand quotas set`.",
             metric=metrics.written_in_an_hour(),
             threshold=WRITES_A_JOB * config.jobs_alarm_per_hour,
-            comparison=_AT_LEAST,
-            breaches=1,
-            of=1,
         ),
         Rule(
             name="duplicates",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from aws_cdk import Annotations, Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -63,8 +61,9 @@ class Functions(Construct):
         self.worker_target = self._alias(plans.worker, self.worker, warm=warm)
 
     def _make(self, plan: Plan) -> lambda_.Function:
-        name = resource_name(self._config.prefix, plan.name)
-        title = plan.name.capitalize()
+        config = self._config
+        name, title = resource_name(config.prefix, plan.name), plan.name.capitalize()
+        is_traced = config.tracing != "off"
         return lambda_.Function(
             self,
             title,
@@ -91,27 +90,17 @@ class Functions(Construct):
             # A retry goes to the queue that invoked the worker: after 16 of them Lambda would
             # take a job that is only unlucky for a loop, and stop it.
             recursive_loop=lambda_.RecursiveLoop.ALLOW
-            if plan.name == "worker" and self._config.allow_recursion
+            if plan.name == "worker" and config.allow_recursion
             else None,
             environment_encryption=self._key,
-            **self._how_it_runs(),
-        )
-
-    def _how_it_runs(self) -> dict[str, Any]:
-        """Return what all three have alike."""
-        config = self._config
-        is_traced = config.tracing != "off"
-        return {
             # By its name alone the CDK does not know that it can be started from a snapshot.
-            "runtime": lambda_.Runtime(
+            runtime=lambda_.Runtime(
                 f"python{config.python}", lambda_.RuntimeFamily.PYTHON, supports_snap_start=True
             ),
-            "architecture": _ARCHITECTURES[config.architecture],
-            "tracing": lambda_.Tracing.ACTIVE if is_traced else lambda_.Tracing.DISABLED,
-            "snap_start": lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS
-            if config.snap_start
-            else None,
-        }
+            architecture=_ARCHITECTURES[config.architecture],
+            tracing=lambda_.Tracing.ACTIVE if is_traced else lambda_.Tracing.DISABLED,
+            snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if config.snap_start else None,
+        )
 
     def _make_log_group(self, function: str) -> logs.LogGroup:
         return logs.LogGroup(

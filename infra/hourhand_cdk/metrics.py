@@ -130,11 +130,7 @@ class Metrics:
         none, and would notice only after five minutes or more (CloudWatch user guide, alarms and
         missing data).
         """
-        return cloudwatch.MathExpression(
-            expression="FILL(ticks, 0)",
-            using_metrics={"ticks": self.ticks()},
-            period=MINUTE,
-        )
+        return _expression("FILL(ticks, 0)", {"ticks": self.ticks()})
 
     def unrecorded_ticks(self) -> cloudwatch.MathExpression:
         """Return the ticks by DynamoDB's own metric, a minute without any as 0.
@@ -143,19 +139,13 @@ class Metrics:
         an update. The samples of this metric are the successful requests (DynamoDB guide,
         metrics), and an alarm on DynamoDB's metrics ignores what is missing and not filled.
         """
-        puts = cloudwatch.Metric(
-            namespace="AWS/DynamoDB",
-            metric_name="SuccessfulRequestLatency",
-            dimensions_map={
-                "TableName": resource_name(self.config.prefix, CONTROL.name),
-                "Operation": "PutItem",
-            },
+        puts = self._of_table(
+            CONTROL,
+            "SuccessfulRequestLatency",
+            {"Operation": "PutItem"},
             statistic="SampleCount",
-            period=MINUTE,
         )
-        return cloudwatch.MathExpression(
-            expression="FILL(puts, 0)", using_metrics={"puts": puts}, period=MINUTE
-        )
+        return _expression("FILL(puts, 0)", {"puts": puts})
 
     def as_of_each_tick(self, name: str, gauge: cloudwatch.Metric) -> cloudwatch.MathExpression:
         """Return a gauge of the tick, with the zeros that are not written.
@@ -163,20 +153,14 @@ class Metrics:
         A minute whose tick is not yet counted stays empty: else the newest value would be 0 for
         a while, whatever it is.
         """
-        return cloudwatch.MathExpression(
-            expression=f"FILL({name}, 0) + 0 * ticks",
-            using_metrics={name: gauge, "ticks": self.ticks()},
-            period=MINUTE,
-        )
+        return _expression(f"FILL({name}, 0) + 0 * ticks", {name: gauge, "ticks": self.ticks()})
 
     def duplicates_percent(self) -> cloudwatch.MathExpression:
         """Return how many of 100 deliveries were dropped as duplicates; 0 where there are few."""
         deliveries = "(FILL(started, 0) + FILL(dropped, 0))"
-        return cloudwatch.MathExpression(
-            expression=(
-                f"IF({deliveries} >= {LEAST_DELIVERIES}, 100 * FILL(dropped, 0) / {deliveries}, 0)"
-            ),
-            using_metrics={
+        return _expression(
+            f"IF({deliveries} >= {LEAST_DELIVERIES}, 100 * FILL(dropped, 0) / {deliveries}, 0)",
+            {
                 "started": self.started(FIVE_MINUTES),
                 "dropped": self.own(WORKER, Metric.DUPLICATES_DROPPED, period=FIVE_MINUTES),
             },
@@ -189,13 +173,12 @@ class Metrics:
 
     def died(self) -> cloudwatch.MathExpression:
         """Return the jobs that became DEAD: their attempts failed, or the last one was lost."""
-        return cloudwatch.MathExpression(
-            expression="FILL(died_failing, 0) + FILL(died_lost, 0)",
-            using_metrics={
+        return _expression(
+            "FILL(died_failing, 0) + FILL(died_lost, 0)",
+            {
                 "died_failing": self.own(WORKER, Metric.DEAD_LETTERS),
                 "died_lost": self.own(SCHEDULER, Metric.DEAD_LETTERS),
             },
-            period=MINUTE,
         )
 
     def errors(self, function: str) -> cloudwatch.Metric:
@@ -208,10 +191,9 @@ class Metrics:
     def errors_percent(self, function: str) -> cloudwatch.MathExpression:
         """Return how many of 100 calls of ``function`` were errors."""
         invocations = self.by_function[function].metric_invocations(statistic="Sum", period=MINUTE)
-        return cloudwatch.MathExpression(
-            expression="100 * errors / invocations",
-            using_metrics={"errors": self.errors(function), "invocations": invocations},
-            period=MINUTE,
+        return _expression(
+            "100 * errors / invocations",
+            {"errors": self.errors(function), "invocations": invocations},
         )
 
     def throttles(self, function: str) -> cloudwatch.Metric:
@@ -237,10 +219,9 @@ class Metrics:
     def failed_requests_percent(self) -> cloudwatch.MathExpression:
         """Return how many of 100 requests the API answered with 5xx."""
         requests = self.api.http_api.metric_count(statistic="Sum", period=MINUTE)
-        return cloudwatch.MathExpression(
-            expression="100 * FILL(failed, 0) / requests",
-            using_metrics={"failed": self.failed_requests(), "requests": requests},
-            period=MINUTE,
+        return _expression(
+            "100 * FILL(failed, 0) / requests",
+            {"failed": self.failed_requests(), "requests": requests},
         )
 
     def waiting(self, queue: sqs.Queue) -> cloudwatch.Metric:
@@ -251,13 +232,7 @@ class Metrics:
 
     def written_in_an_hour(self) -> cloudwatch.Metric:
         """Return the write units that the jobs table took in an hour, its indexes left out."""
-        return cloudwatch.Metric(
-            namespace="AWS/DynamoDB",
-            metric_name="ConsumedWriteCapacityUnits",
-            dimensions_map={"TableName": resource_name(self.config.prefix, JOBS.name)},
-            statistic="Sum",
-            period=Duration.hours(1),
-        )
+        return self._of_table(JOBS, "ConsumedWriteCapacityUnits", {}, period=Duration.hours(1))
 
     def throttled_table(self, table: Table) -> cloudwatch.MathExpression:
         """Return the reads and writes that DynamoDB refused, of ``table`` and of its indexes.
@@ -267,27 +242,43 @@ class Metrics:
         only where there were some, and an alarm on them ignores missing data whatever its setting
         (CloudWatch API, PutMetricAlarm): unfilled, it would never end.
         """
-        name = resource_name(self.config.prefix, table.name)
-        whose = [{"TableName": name}] + [
-            {"TableName": name, "GlobalSecondaryIndexName": index.name} for index in table.indexes
-        ]
+        of_indexes = [{"GlobalSecondaryIndexName": index.name} for index in table.indexes]
         events = [
-            cloudwatch.Metric(
-                namespace="AWS/DynamoDB",
-                metric_name=kind,
-                dimensions_map=dimensions,
-                statistic="Sum",
-                period=MINUTE,
-            )
-            for dimensions in whose
+            self._of_table(table, kind, of_which)
+            for of_which in ({}, *of_indexes)
             for kind in ("ReadThrottleEvents", "WriteThrottleEvents")
         ]
         names = [f"{table.name}_{number}" for number in range(len(events))]
-        return cloudwatch.MathExpression(
-            expression=" + ".join(f"FILL({name}, 0)" for name in names),
-            using_metrics=dict(zip(names, events, strict=True)),
-            period=MINUTE,
+        return _expression(
+            " + ".join(f"FILL({name}, 0)" for name in names), dict(zip(names, events, strict=True))
+        )
+
+    def _of_table(
+        self,
+        table: Table,
+        name: str,
+        of_which: Mapping[str, str],
+        *,
+        statistic: str = "Sum",
+        period: Duration = MINUTE,
+    ) -> cloudwatch.Metric:
+        """Return what DynamoDB itself counts; ``of_which``: further dimensions."""
+        return cloudwatch.Metric(
+            namespace="AWS/DynamoDB",
+            metric_name=name,
+            dimensions_map={
+                "TableName": resource_name(self.config.prefix, table.name),
+                **of_which,
+            },
+            statistic=statistic,
+            period=period,
         )
 
     def _gauge(self, metric: Metric, period: Duration = MINUTE) -> cloudwatch.Metric:
         return self.own(SCHEDULER, metric, statistic="Maximum", period=period)
+
+
+def _expression(
+    text: str, metrics: Mapping[str, cloudwatch.IMetric], period: Duration = MINUTE
+) -> cloudwatch.MathExpression:
+    return cloudwatch.MathExpression(expression=text, using_metrics=metrics, period=period)

@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 from hourhand.aws.lambda_init import INITIALIZATION_TYPE
 from hourhand.settings import Settings, settings_environment
-from hourhand_cdk.packing import _cold_start_process, _handlers_process
+from hourhand_cdk.packing import _probe_process
 from hourhand_cdk.packing._bytecode import (
     Compiler,
     find_compiler,
@@ -252,7 +252,7 @@ def _prove(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Import the handlers from ``worker`` and write ``manifest``; return names and warnings."""
     work.say(f"Importing {module} as the worker will, without credentials")
-    ended = work.isolation.run(_handlers_process.__file__, worker, [module, str(manifest)])
+    ended = work.isolation.run(_probe_process.__file__, worker, [module, str(manifest)])
     answer = ended.answer
     if answer is None:
         raise HandlersFailed(_with_lines(f"Importing {module} {_reason(ended)}.", ended.output))
@@ -293,7 +293,7 @@ def _here(work: _Work, function: str, libraries: _Libraries, manifest: Path) -> 
 def _timed(work: _Work, row: FunctionRow, module: str, folder: Path, manifest: Path) -> FunctionRow:
     work.say(f"Measuring the import of {row.function}")
     environment = cold_start_environment(module, manifest)
-    ended = work.isolation.run(_cold_start_process.__file__, folder, [], environment)
+    ended = work.isolation.run(_probe_process.__file__, folder, [], environment)
     if ended.answer is None:
         raise PackingError(
             f"The packed {row.function} function cannot be wired: it {_reason(ended)}.\n"

@@ -1,15 +1,20 @@
-"""Imports packed handlers and writes their manifest. Run by its path, in isolation.
+"""Imports packed code, and nothing but what TREE and LIBRARIES hold. Run by its path, in isolation.
 
-``_handlers_process.py ANSWER TREE LIBRARIES MODULE MANIFEST``: imports nothing but what TREE and
-LIBRARIES hold, writes the manifest, and answers with the handlers' names and with warnings about
-them, or with what is wrong.
+``_probe_process.py ANSWER TREE LIBRARIES MODULE MANIFEST`` imports the handlers, writes their
+manifest, and answers with their names and with warnings about them, or with what is wrong.
+
+``_probe_process.py ANSWER TREE LIBRARIES`` imports the function and wires it, as a cold start does:
+AWS_LAMBDA_INITIALIZATION_TYPE is set, so the import wires it, and a worker imports its handlers. It
+answers with the seconds of CPU, the interpreter's own start left out.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
+import time
 import traceback
 from pathlib import Path
 
@@ -18,18 +23,25 @@ _OF_A_VERSION = (AttributeError, ImportError, NameError, SyntaxError, TypeError)
 
 
 def main() -> None:
-    """Read, write, answer, and end at once, whatever the import has started."""
-    answer, tree, libraries, module, manifest = sys.argv[1:]
+    """Import, answer, and end at once, whatever the import has started."""
+    answer, tree, libraries, *named = sys.argv[1:]
     sys.path.insert(0, tree)
     sys.path.append(libraries)
-    Path(answer).write_text(json.dumps(_read(module, Path(manifest), tree)), encoding="utf-8")
+    told = _read(tree, *named) if named else _cold_start()
+    Path(answer).write_text(json.dumps(told), encoding="utf-8")
     sys.stdout.flush()
     sys.stderr.flush()
     # Not sys.exit: it would wait for threads that the import started.
     os._exit(0)
 
 
-def _read(module: str, manifest: Path, tree: str) -> dict[str, object]:
+def _cold_start() -> dict[str, object]:
+    started = time.process_time()
+    importlib.import_module("main")
+    return {"cpu_seconds": time.process_time() - started}
+
+
+def _read(tree: str, module: str, manifest: str) -> dict[str, object]:
     from hourhand.aws.handler_manifest import write_manifest  # noqa: PLC0415 (from TREE)
     from hourhand.domain.errors import HourhandError  # noqa: PLC0415 (from TREE)
     from hourhand.handlers import describe, load_handlers  # noqa: PLC0415 (from TREE)
@@ -44,7 +56,7 @@ def _read(module: str, manifest: Path, tree: str) -> dict[str, object]:
             "traceback": _shown(cause, tree) if cause else "",
             "may_be_the_version": isinstance(cause, _OF_A_VERSION),
         }
-    write_manifest(manifest, handlers)
+    write_manifest(Path(manifest), handlers)
     return {"handlers": [info.name for info in handlers], "notes": notes}
 
 
