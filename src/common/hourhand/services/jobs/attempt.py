@@ -11,21 +11,9 @@ from typing import Any
 
 from hourhand.domain.durable.calls import NOW, REPLAY_MISMATCH, RunEnds, RunLost
 from hourhand.domain.errors import Unavailable, WrittenByNewer
+from hourhand.domain.jobs import transitions
 from hourhand.domain.jobs.job import Attempt, Content, ErrorInfo, Job, Outcome, Progress
 from hourhand.domain.jobs.run_times import LONGEST_WAIT
-from hourhand.domain.jobs.transitions import (
-    Transition,
-    clear_flag,
-    complete,
-    die,
-    end_cancelled,
-    hand_back,
-    heartbeat,
-    keep_after_end,
-    restart,
-    retry_later,
-    suspend,
-)
 from hourhand.domain.jobs.waiting import Reserved, TakenStart, WaitsFor
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import ceil_seconds
@@ -134,7 +122,7 @@ class RunningAttempt:
         records = self.opened.new_records if self.opened is not None else 0
         try:
             result = self.tools.heartbeats.transition(
-                heartbeat(
+                transitions.heartbeat(
                     self.job,
                     lease_until=lease_until,
                     progress=progress,
@@ -226,7 +214,7 @@ class RunningAttempt:
 
     def hand_back(self, reason: str) -> bool:
         """Return the job to its queue while its handler runs; whether it was ours to return."""
-        build = partial(hand_back, reason=reason, sets=self._new_cursor())
+        build = partial(transitions.hand_back, reason=reason, sets=self._new_cursor())
         result = self.tools.due.move(
             self.job, HAND_BACK_DELAY, build, self.worker, follows_up=False
         )
@@ -276,7 +264,7 @@ class RunningAttempt:
 
     def _succeed(self, result_text: str, payload_text: str) -> bool:
         now = self.tools.clock.now()
-        keep_until = now + 2 * keep_after_end(self.job)
+        keep_until = now + 2 * transitions.keep_after_end(self.job)
         result = self.tools.contents.keep_result(self.job.id, result_text, keep_until)
         if not self.tools.keys.finish(self.job, payload_text, result):
             return False
@@ -285,7 +273,7 @@ class RunningAttempt:
     def _complete(self, result: Content) -> bool:
         now = self.tools.clock.now()
         committed = self._commit(
-            lambda job: complete(
+            lambda job: transitions.complete(
                 job, now=now, actor=self.worker, result=result, progress=self.progress
             )
         )
@@ -297,7 +285,7 @@ class RunningAttempt:
     def _end_cancelled(self, reason: str, finished: Finished) -> bool:
         now = self.tools.clock.now()
         committed = self._commit(
-            lambda job: end_cancelled(job, now=now, actor=self.worker, reason=reason),
+            lambda job: transitions.end_cancelled(job, now=now, actor=self.worker, reason=reason),
             follows_up=not finished.still_runs,
         )
         if isinstance(committed, Refused):
@@ -345,7 +333,7 @@ class RunningAttempt:
         reserved = tuple(self._reserved.values())[-MAX_RESERVED_STARTS:]
         if reserved != job.reserved_starts:
             sets["reserved_starts"] = reserved
-        build = partial(retry_later, outcome=finished.outcome, reason=reason, sets=sets)
+        build = partial(transitions.retry_later, outcome=finished.outcome, reason=reason, sets=sets)
         result = tools.due.move(job, delay, build, self.worker, follows_up=not finished.still_runs)
         if isinstance(result, Refused):
             return self._stopped_instead(result, reason, finished)
@@ -355,7 +343,7 @@ class RunningAttempt:
     def _die(self, finished: Finished, reason: str) -> bool:
         now = self.tools.clock.now()
         committed = self._commit(
-            lambda job: die(
+            lambda job: transitions.die(
                 job,
                 now=now,
                 actor=self.worker,
@@ -382,7 +370,7 @@ class RunningAttempt:
             due_at = _look_at(job, suspension.until, now)
             reason = f"{suspension.kind} {suspension.name}".strip()
         build = partial(
-            suspend,
+            transitions.suspend,
             waits_for=waits_for,
             reason=reason,
             # The sweep, which renews payloads, may not read this job before the wait is over.
@@ -412,7 +400,7 @@ class RunningAttempt:
 
     def clear_wake_flag(self) -> bool:
         """Clear the flag before the journal is read again; whether the run is still ours."""
-        result = self.tools.jobs.transition(clear_flag(self.job))
+        result = self.tools.jobs.transition(transitions.clear_flag(self.job))
         if isinstance(result, Applied):
             self.job = result.job
         return isinstance(result, Applied)
@@ -424,7 +412,7 @@ class RunningAttempt:
         text = finished.payload_text or "null"
         payload = tools.contents.keep_payload(job.id, text, kept_until)
         build = partial(
-            restart,
+            transitions.restart,
             payload=payload,
             payload_kept_until=kept_until if payload.item is not None else None,
         )
@@ -452,7 +440,7 @@ class RunningAttempt:
         return asked and self._end_cancelled(reason, finished)
 
     def _commit(
-        self, build: Callable[[Job], Transition], *, follows_up: bool = True
+        self, build: Callable[[Job], transitions.Transition], *, follows_up: bool = True
     ) -> WriteResult:
         return self.tools.due.make(self.job, build, follows_up=follows_up)
 
