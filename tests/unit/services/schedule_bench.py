@@ -33,7 +33,7 @@ from hourhand.services.jobs.quota_gate import QuotaGate
 from hourhand.services.jobs.recovery import RecoveryService
 from hourhand.services.jobs.unique_jobs import UniqueRecords
 from hourhand.services.jobs.waiter_records import WaiterRecords
-from hourhand.services.schedules.backfill_work import BackfillWork
+from hourhand.services.schedules.backfills import BackfillWork
 from hourhand.services.schedules.compiled_rules import CompiledRules
 from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs
 from tests.world.aspects import no_limits

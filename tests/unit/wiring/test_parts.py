@@ -32,8 +32,13 @@ ATTRIBUTES = {
 def imported(module: Any) -> dict[str, str]:
     """Return the full name of all that ``module`` imports, for type checking too, or defines."""
     tree = ast.parse(Path(module.__file__).read_text())
-    names = {node.name: module.__name__ for node in tree.body if isinstance(node, ast.ClassDef)}
-    found = {name: f"{home}.{name}" for name, home in names.items()}
+    found = {}
+    for statement in tree.body:
+        name = statement.name if isinstance(statement, ast.ClassDef) else None
+        if isinstance(statement, ast.AnnAssign):
+            name = ast.unparse(statement.target)
+        if name is not None:
+            found[name] = f"{module.__name__}.{name}"
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:

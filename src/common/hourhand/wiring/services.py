@@ -28,10 +28,9 @@ if TYPE_CHECKING:
     from hourhand.services.durable.values import RunPorts
     from hourhand.services.durable.views import RunViews
     from hourhand.services.jobs.aspects import EndTask, StartRule
-    from hourhand.services.jobs.drafts import Drafts
     from hourhand.services.jobs.due import DueJobs
     from hourhand.services.jobs.known_pauses import KnownPauses
-    from hourhand.services.jobs.new_job import DerivedIds, PayloadCheck
+    from hourhand.services.jobs.new_job import DerivedIds, Drafts, PayloadCheck
     from hourhand.services.jobs.operations import OperationsService
     from hourhand.services.jobs.parking import Parking
     from hourhand.services.jobs.payload_store import PayloadStore
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from hourhand.services.limits.slot_tables import SlotTables
     from hourhand.services.limits.slot_waits import SlotWaits
     from hourhand.services.limits.wait_queues import WaitQueues
-    from hourhand.services.schedules.backfill_work import BackfillWork
+    from hourhand.services.schedules.backfills import BackfillWork
     from hourhand.services.schedules.compiled_rules import CompiledRules
     from hourhand.services.schedules.declarations import DeclaredSchedules
     from hourhand.services.schedules.due_schedules import ScheduleSweep
@@ -231,7 +230,7 @@ class Wiring:
 
     @cached_property
     def drafts(self) -> Drafts:
-        from hourhand.services.jobs.drafts import Drafts
+        from hourhand.services.jobs.new_job import Drafts
 
         return self.build(Drafts)
 
@@ -428,7 +427,7 @@ class Wiring:
 
     @cached_property
     def work(self) -> BackfillWork:
-        from hourhand.services.schedules.backfill_work import BackfillWork
+        from hourhand.services.schedules.backfills import BackfillWork
 
         return self.build(BackfillWork)
 

@@ -26,7 +26,7 @@ from hourhand.domain.schedules.schedule import (
     ScheduleDefinition,
 )
 from hourhand.memory import FAKE_SECRET, START
-from hourhand.services.schedules import backfill_work
+from hourhand.services.schedules import backfills as services
 from hourhand.testing import Crash
 from tests.unit.services.schedule_bench import Bench, define
 from tests.world.factories import make_job
@@ -163,7 +163,7 @@ def test_while_there_is_no_room_nothing_is_computed(
     def list_rest(*_: object) -> NoReturn:
         raise AssertionError("It takes half a second, at each tick.")
 
-    monkeypatch.setattr(backfill_work, "list_rest", list_rest)
+    monkeypatch.setattr(services, "list_rest", list_rest)
     assert bench.step() == (before, ())
 
 
@@ -189,7 +189,7 @@ def test_where_all_may_run_at_once_they_are_not_judged(bench: BackfillBench) -> 
 def test_a_step_looks_at_so_many_nominal_times_and_the_next_goes_on(
     bench: BackfillBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backfill_work, "MAX_TIMES_A_STEP", 2)
+    monkeypatch.setattr(services, "MAX_TIMES_A_STEP", 2)
     bench.begin()
     assert [bench.step()[0].position for _ in range(4)] == [2, 4, 5, 5]
     assert len(bench.told()) == 5
@@ -286,7 +286,7 @@ def test_a_calendar_that_changes_midway_costs_no_nominal_time_but_those_it_exclu
     order: BackfillOrder,
     is_excluded_first: bool,
 ) -> None:
-    monkeypatch.setattr(backfill_work, "MAX_TIMES_A_STEP", 2)
+    monkeypatch.setattr(services, "MAX_TIMES_A_STEP", 2)
     first = 0 if order is BackfillOrder.OLDEST else 3
     done_with = ExcludedTimes(FIRST + first * HOUR, FIRST + (first + 2) * HOUR)
     bench.definition = replace(HOURLY, exclude=(CalendarName("outage"),))

@@ -21,7 +21,7 @@ from hourhand.domain.schedules.schedule import (
 )
 from hourhand.memory import START
 from hourhand.services.schedules import due_schedules
-from hourhand.services.schedules.backfill_work import BackfillWork
+from hourhand.services.schedules.backfills import BackfillWork
 from tests.unit.services.schedule_bench import Bench, define
 from tests.unit.services.schedule_views import recorded, stored
 from tests.world.faults import Faults

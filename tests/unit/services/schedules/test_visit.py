@@ -24,7 +24,7 @@ from hourhand.domain.schedules.schedule import (
     ScheduleDefinition,
 )
 from hourhand.memory import START
-from hourhand.services.schedules.backfill_work import BackfillWork
+from hourhand.services.schedules.backfills import BackfillWork
 from hourhand.services.schedules.visit import Materialiser
 from hourhand.testing import Crash
 from tests.unit.services.schedule_views import (

@@ -27,7 +27,7 @@ from hourhand.domain.limits.debounce import Debounce
 from hourhand.domain.limits.declarations import Concurrency, Limit, limit_names
 from hourhand.json_dataclasses import to_json
 from hourhand.ports.handler_directory import DeclaredSchedule, HandlerInfo
-from hourhand.services.jobs.drafts import say_unknown
+from hourhand.services.jobs.new_job import say_unknown
 
 ROUTES = RouteTable(Route)
 

@@ -41,8 +41,8 @@ from hourhand.ports.job_store import Applied, JobDetails, JobStore
 from hourhand.ports.side_item_store import SideItemStore
 from hourhand.services.durable.members import require_child_handler
 from hourhand.services.jobs.aspects import DONE, LEFT, Settled
-from hourhand.services.jobs.drafts import Drafts
 from hourhand.services.jobs.due import DueJobs
+from hourhand.services.jobs.new_job import Drafts
 from hourhand.services.jobs.operations import OperationsService
 from hourhand.services.jobs.payload_store import PayloadStore
 from hourhand.services.jobs.quota_gate import QuotaGate

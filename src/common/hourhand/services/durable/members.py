@@ -12,7 +12,7 @@ from hourhand.domain.graphs.definition import GraphDefinition, Node
 from hourhand.domain.jobs.submission import NewJob
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
-from hourhand.services.jobs.drafts import Drafts, require_handler
+from hourhand.services.jobs.new_job import Drafts, require_handler
 
 MAX_PROBLEMS = 20
 """How many problems an error lists."""

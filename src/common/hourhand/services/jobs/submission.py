@@ -25,9 +25,8 @@ from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
 from hourhand.ports.job_store import Applied, JobStore, WriteResult
 from hourhand.ports.randomness import Randomness
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.jobs.drafts import Drafts, require_handler
 from hourhand.services.jobs.due import DueJobs
-from hourhand.services.jobs.new_job import DerivedIds, key_fields
+from hourhand.services.jobs.new_job import DerivedIds, Drafts, key_fields, require_handler
 from hourhand.services.jobs.payload_store import fits_inline
 from hourhand.services.jobs.puts import PUT_TOGETHER, PutPace, no_time_left
 from hourhand.services.jobs.quota_gate import QuotaGate

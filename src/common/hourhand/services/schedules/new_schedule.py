@@ -15,8 +15,7 @@ from hourhand.domain.schedules.schedule import Schedule, ScheduleDefinition
 from hourhand.ports.calendar_store import CalendarStore
 from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.schedule_store import ScheduleStore
-from hourhand.services.jobs.drafts import require_handler
-from hourhand.services.jobs.new_job import PayloadCheck, accept_any, key_fields
+from hourhand.services.jobs.new_job import PayloadCheck, accept_any, key_fields, require_handler
 from hourhand.services.schedules.compiled_rules import CompiledRules
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from hourhand.ports.schedule_store import ScheduleStore, Written
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.limits.slot_tables import SlotTables
 from hourhand.services.optional import log_newer
-from hourhand.services.schedules.backfill_work import BackfillWork
+from hourhand.services.schedules.backfills import BackfillWork
 from hourhand.services.schedules.compiled_rules import CompiledRules
 from hourhand.services.schedules.history import spill
 from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs
