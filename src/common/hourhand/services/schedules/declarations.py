@@ -20,6 +20,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import NotFound, Unavailable, WrittenByNewer
 from hourhand.domain.ids import content_hash
@@ -39,7 +40,9 @@ from hourhand.ports.randomness import Randomness
 from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.optional import log_newer, reason_of
-from hourhand.services.schedules.operations import ScheduleService
+
+if TYPE_CHECKING:
+    from hourhand.services.schedules.operations import ScheduleService
 
 DECLARED = "A schedule that the code declares was put."
 """Logged for each schedule that a deployment creates or changes."""

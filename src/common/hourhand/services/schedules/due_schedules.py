@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hourhand.domain.errors import (
     HourhandError,
@@ -23,7 +23,9 @@ from hourhand.ports.telemetry import Telemetry
 from hourhand.services.optional import log_newer, read_readable, reason_of
 from hourhand.services.schedules.compiled_rules import read_definitions
 from hourhand.services.schedules.recompute import ScheduleWalk
-from hourhand.services.schedules.visit import Materialiser, Visit
+
+if TYPE_CHECKING:
+    from hourhand.services.schedules.visit import Materialiser, Visit
 
 PAGE = 100
 """Schedules read and visited at a time: what one BatchGetItem takes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from hourhand.domain.callers import is_caller
 from hourhand.domain.jobs.history import shorten
@@ -30,8 +31,10 @@ from hourhand.domain.times import floor_ms
 from hourhand.ports.schedule_store import JournalPage, ScheduleStore, Written
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.optional import reason_of
-from hourhand.services.schedules.compiled_rules import CompiledRules
-from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs
+
+if TYPE_CHECKING:
+    from hourhand.services.schedules.compiled_rules import CompiledRules
+    from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs
 
 
 def spill(schedules: ScheduleStore, stored: Schedule, timings: Timings) -> Schedule:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.jobs.job import TICK
@@ -24,7 +25,9 @@ from hourhand.ports.telemetry import Telemetry
 from hourhand.services.optional import log_newer, read_readable
 from hourhand.services.schedules.compiled_rules import CompiledRules, read_definitions
 from hourhand.services.schedules.declarations import DeclaredSchedules, write_walk
-from hourhand.services.schedules.operations import ScheduleService
+
+if TYPE_CHECKING:
+    from hourhand.services.schedules.operations import ScheduleService
 
 SCHEDULES_A_PAGE = 100
 """Schedules looked at at a time: what one BatchGetItem takes."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.job import Job
@@ -32,10 +33,12 @@ from hourhand.ports.schedule_store import ScheduleStore, Written
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.limits.slot_tables import SlotTables
 from hourhand.services.optional import log_newer
-from hourhand.services.schedules.backfills import BackfillWork
 from hourhand.services.schedules.compiled_rules import CompiledRules
 from hourhand.services.schedules.history import spill
 from hourhand.services.schedules.occurrence_jobs import OccurrenceJobs
+
+if TYPE_CHECKING:
+    from hourhand.services.schedules.backfills import BackfillWork
 
 PAGE_ENTRIES_AT_LEAST = RING_ENTRIES - RING_ENTRIES_LEFT
 """What a page of the journal holds; it decides how many pages a history needs."""
