@@ -13,17 +13,17 @@ NEVER_ASKED: Any = None
 """A part that a test does not reach."""
 
 
-class _NoLimits:
-    def of(self, job: Job) -> tuple[()]:
-        """Return no limit, so that no slot is released."""
+class _NoQueues:
+    def slots_of(self, job: Job) -> tuple[()]:
+        """Return no slots, so that none is released."""
         return ()
 
 
 def no_limits() -> LimitsAspect:
     """Return what limits do for jobs whose handler has none, and whose groups have no slots."""
-    limits: Any = _NoLimits()
+    queues: Any = _NoQueues()
     handlers = MemoryHandlerDirectory("greet")
-    return LimitsAspect(handlers, limits, NEVER_ASKED, NEVER_ASKED, NEVER_ASKED)
+    return LimitsAspect(handlers, NEVER_ASKED, queues, NEVER_ASKED, NEVER_ASKED)
 
 
 def ended(job: Job) -> JobDetails:
