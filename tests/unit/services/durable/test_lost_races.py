@@ -76,6 +76,21 @@ def breaks(ctx: RunContext) -> None:
     raise NotRetryable("no")
 
 
+def test_a_worker_that_lost_the_run_does_not_suspend_it() -> None:
+    world = durable_world()
+
+    def lose(ctx: RunContext) -> None:
+        world.advance(60)
+        world.deliver(durable(lambda run: run.wait_for("s"), world.clock))
+        ctx.sleep("rest", 600)
+
+    world.submit(id="run")
+    world.deliver(durable(lose, world.clock))
+    waits_for = world.job("run").waits_for
+    assert waits_for is not None
+    assert waits_for.name == "s"
+
+
 # --- steps ---
 
 
