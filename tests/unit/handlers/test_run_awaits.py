@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -11,7 +12,12 @@ from typing import Any
 import pytest
 
 from hourhand import Retry, RunContext, job
+from hourhand.domain.durable.calls import Suspension
+from hourhand.domain.durable.run_calls import LiveChildren
+from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.handlers import JobContext, Registry
+from hourhand.handlers.run_context import branch_of, durable_context
+from hourhand.handlers.run_state import RunState
 from hourhand.memory import START
 from hourhand.testing import FakeHourhand, replay
 
@@ -216,3 +222,44 @@ def test_a_call_that_the_handler_gave_up_is_not_missed(jobs: FakeHourhand) -> No
         return "never"
 
     assert ended(jobs, body).result == "given up"
+
+
+class SlowJournal:
+    """A journal that answers each call but the end's once it is told, that the run shall wait."""
+
+    run_id, segment, api_url, new_records = "run", 0, "", 0
+
+    def __init__(self) -> None:
+        self.asked, self.may_answer = threading.Event(), threading.Event()
+
+    def answer(self, call: Any) -> Any:
+        if isinstance(call, LiveChildren):
+            return 0
+        self.asked.set()
+        self.may_answer.wait()
+        return Suspension(WaitKind.TIME, "rest", START + timedelta(hours=1))
+
+    def replaying(self, call: Callable[[], Any]) -> Any:
+        return call()
+
+
+def test_a_call_whose_task_was_cancelled_meanwhile_does_not_suspend_the_run() -> None:
+    journal: Any = SlowJournal()
+    context = JobContext(job_id="run", run_at=START, deadline=START + timedelta(hours=1))
+    ctx = durable_context(context, journal, RunState(is_async=True))
+
+    async def handler() -> str:
+        async def sleep() -> None:
+            await ctx.sleep("rest", 3_600)
+
+        task = asyncio.create_task(sleep())
+        await asyncio.to_thread(journal.asked.wait)
+        task.cancel()
+        await asyncio.wait({task})
+        journal.may_answer.set()
+        return "done"
+
+    # The loop ends after the threads of its calls.
+    assert asyncio.run(handler()) == "done"
+    branch_of(ctx).before_end()
+    assert branch_of(ctx).unwound_as() is None

@@ -1,4 +1,4 @@
-"""Routes: which method on which path is answered by which function."""
+"""Routes: which function answers which method on which path, who may call it, with what bounds."""
 
 from __future__ import annotations
 

@@ -52,7 +52,6 @@ _QUEUE_GONE = frozenset({"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNo
 _BUCKET_GONE = frozenset({"NoSuchBucket"})
 _QUEUE_DIFFERS = frozenset({"QueueAlreadyExists", "QueueNameExists"})
 _NO_TTL = frozenset({"UnknownOperationException"})
-_NOT_KNOWN = frozenset({"UnknownOperationException", "NotImplemented"})
 """What an emulator answers that never deletes or expires anything."""
 
 _TTL_ON = frozenset({"ENABLED", "ENABLING"})

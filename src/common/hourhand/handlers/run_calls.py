@@ -293,7 +293,7 @@ class Branch(Attempt):
             if isinstance(command, CallStep):
                 answer = self._step_now(command)
             else:
-                answer = self._done(command, is_lost)
+                answer = self._go_on(self._done(command, is_lost))
 
     async def carry_out_async(self, course: Course) -> Any:
         """Carry a call out in this task; the journal is called in threads."""
@@ -331,7 +331,14 @@ class Branch(Attempt):
             if isinstance(command, CallStep):
                 answer = await self._step_async(command)
             else:
-                answer = await asyncio.to_thread(self._done, command, is_lost)
+                # A task that was cancelled meanwhile is gone from here: its run does not wait.
+                answer = self._go_on(await asyncio.to_thread(self._done, command, is_lost))
+
+    def _go_on(self, answer: Any) -> Any:
+        """Return the answer to a call; unwind a handler whose run is to wait for it."""
+        if isinstance(answer, Suspension):
+            raise self.unwind(answer)
+        return answer
 
     def _done(self, command: RunCall[Any] | Ask | Sleep, is_lost: bool) -> Any:
         """Return the answer to a command that blocks its thread."""
@@ -412,8 +419,6 @@ class Branch(Attempt):
         if is_lost:
             call = partial(self.run.replaying, call)
         answer = self.state.ask(call)
-        if isinstance(answer, Suspension):
-            raise self.unwind(answer)
         if isinstance(answer, (ErrorInfo, Lost)):
             # A call that comes too late does not change how the handler ended.
             raise Suspended("the handler has ended") if self.state.is_over else self.unwind(answer)

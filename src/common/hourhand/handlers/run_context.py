@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -35,7 +35,7 @@ class RunContext(JobContext):
     context a handler decides only by its payload, by recorded results and by the context.
     """
 
-    _attempt: Branch
+    _attempt: Branch = field(repr=False)
 
     # --- steps ---
 

@@ -1,4 +1,4 @@
-"""The conditional writes of a journal as values: each names what stands, or what may stand."""
+"""The conditional writes of journals and join records as values: each names what may stand."""
 
 from __future__ import annotations
 

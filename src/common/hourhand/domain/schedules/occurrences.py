@@ -37,8 +37,6 @@ from hourhand.domain.schedules.schedule import (
 if TYPE_CHECKING:
     from hourhand.domain.schedules.recurrence import Recurrence
 
-_TICK = timedelta(milliseconds=1)
-
 MAX_JOBS_A_VISIT = 500
 """More than a look-ahead of one every second; the rest is made by the next visit."""
 

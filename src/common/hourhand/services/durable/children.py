@@ -1,4 +1,7 @@
-"""What a run does with its child jobs: it submits, reads, redrives and cancels them."""
+"""What a run does with its child jobs: it submits, reads, redrives and cancels them.
+
+The routes read the results of a run's children by `StoredResults`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results of calls: in their records, in items beside them, or in the bucket."""
+"""Results of calls, in their records, in items beside them or in the bucket, and reads ahead."""
 
 from __future__ import annotations
 

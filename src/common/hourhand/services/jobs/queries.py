@@ -1,4 +1,7 @@
-"""The reads of the API: one job, its events, pages of jobs, and the statistics."""
+"""The reads of the API: one job, its events, pages of jobs, and the statistics.
+
+What else looks through many jobs pages by `collect`: bulk changes and groups of dead letters.
+"""
 
 from __future__ import annotations
 

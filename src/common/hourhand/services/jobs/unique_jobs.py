@@ -1,4 +1,4 @@
-"""Submissions of unique jobs: one of them creates the job, the others meet it."""
+"""Submissions of unique and of debounced jobs: one creates the job, the others meet it."""
 
 from __future__ import annotations
 
