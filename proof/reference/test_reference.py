@@ -15,7 +15,6 @@ from hourhand.domain.jobs import transitions
 from hourhand.domain.jobs.job import Job, OnLost
 from hourhand.services.jobs import (
     aspects,
-    attempt,
     dead_letters,
     execution,
     operations,
@@ -58,19 +57,23 @@ def redrive_keeps_attempts(patch: Patch) -> None:
 
 
 def a_cancelled_run_is_tried_again(patch: Patch) -> None:
+    as_it_is = transitions.retry_later
+
     def retry_later(job: Job, **given: Any) -> transitions.Transition:
-        move = transitions.retry_later(job, **given)
+        move = as_it_is(job, **given)
         expect = {name: c for name, c in move.expect.items() if name != "not_cancelled"}
         return replace(move, expect=expect)
 
-    patch.setattr(attempt, "retry_later", retry_later)
+    patch.setattr(transitions, "retry_later", retry_later)
 
 
 def a_snooze_uses_an_attempt_up(patch: Patch) -> None:
-    def retry_later(job: Job, **given: Any) -> transitions.Transition:
-        return replace(transitions.retry_later(job, **given), increments={})
+    as_it_is = transitions.retry_later
 
-    patch.setattr(attempt, "retry_later", retry_later)
+    def retry_later(job: Job, **given: Any) -> transitions.Transition:
+        return replace(as_it_is(job, **given), increments={})
+
+    patch.setattr(transitions, "retry_later", retry_later)
 
 
 def a_lost_job_always_runs_again(patch: Patch) -> None:

@@ -30,16 +30,19 @@ def test_every_operation_that_the_source_names_is_listed_or_told_why_not() -> No
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
     ]
     named = {known[n.attr] for n in nodes if isinstance(n, ast.Attribute) and n.attr in known}
-    named |= set(filter(None, map(asked_in_bulk, nodes)))
+    in_calls = set(map(named_in_call, nodes))
+    named |= {operation for operation in known.values() if operation in in_calls}
     listed = {call.operation for call in CALLS | set(RARE)}
     assert listed <= named
     assert named - listed == set(NOT_LISTED)
 
 
-def asked_in_bulk(node: ast.AST) -> str | None:
-    """Return the operation that ``bulk.each("Operation", ...)`` asks for."""
+def named_in_call(node: ast.AST) -> str | None:
+    """Return what ``bulk.each("Operation", ...)`` and ``records.write("Operation", ...)`` name."""
     match node:
-        case ast.Call(func=ast.Attribute(attr="each"), args=[ast.Constant(value=str(name)), *_]):
+        case ast.Call(
+            func=ast.Attribute(attr="each" | "write"), args=[ast.Constant(value=str(name)), *_]
+        ):
             return name
     return None
 
