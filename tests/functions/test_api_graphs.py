@@ -179,6 +179,11 @@ BAD_GRAPHS: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["nodes.a.debounce"],
     ),
     "an unknown field": ({"a": node("a", afer=["b"])}, ["nodes.a.afer"]),
+    "an unknown field that is null": ({"a": node("a", afer=None)}, ["nodes.a.afer"]),
+    "an unknown field of a map that is null": (
+        {"a": {"map": {"over": [1], "handler": "note", "afer": None}}},
+        ["nodes.a.map.afer"],
+    ),
     "a wrong policy": ({"a": node("a", retry={"max_attempts": 0})}, ["nodes.a.retry.max_attempts"]),
     "a limit that is not shared": (
         {"a": node("a", limits=[{"name": "nobodys"}])},

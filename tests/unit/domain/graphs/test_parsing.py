@@ -106,8 +106,14 @@ def test_null_means_not_given() -> None:
         **dict.fromkeys(("payload", "concurrency", "tolerate")),
     }
 
-    assert parse_graph(graph(a={"handler": "h", **nulls})) == parse_graph(graph(a={"handler": "h"}))
+    assert parse_graph(graph(a={"handler": "h", **nulls})).as_json() == graph(a={"handler": "h"})
     assert parse_graph(graph(a={"map": items})).nodes["a"].map == MapNode(over=[])
+
+
+def test_a_policy_that_is_null_is_left_to_the_check_of_its_name() -> None:
+    assert parse_graph(graph(a={"handler": "h", "retires": None})).nodes["a"].policies == {
+        "retires": None
+    }
 
 
 def test_a_definition_does_not_change_with_what_it_was_parsed_from() -> None:

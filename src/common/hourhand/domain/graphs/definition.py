@@ -53,7 +53,7 @@ class Node:
 
     ``payload``: the payload of the job, with references to results; of a map, see `item_payload`.
     ``after``: the nodes that come before. ``policies``: those of the job, or of each job of the
-    map, as in a submission; they are not checked here.
+    map, as in a submission, nulls included; they are not checked here, nor are their names.
     """
 
     name: str
@@ -84,7 +84,8 @@ class Node:
             given["when"] = self.when.value
         if self.on_failure is not OnFailure.FAIL:
             given["on_failure"] = self.on_failure.value
-        return {**given, **self.policies}
+        stated = {name: value for name, value in self.policies.items() if value is not None}
+        return {**given, **stated}
 
 
 def item_payload(payload: Any, item: Any) -> Any:

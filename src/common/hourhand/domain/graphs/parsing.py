@@ -317,11 +317,7 @@ def _node(name: str, given: Fields) -> Node:
         after=tuple(given.get("after") or ()),
         when=TriggerRule(given.get("when") or TriggerRule.ALL_SUCCESS),
         on_failure=OnFailure(given.get("on_failure") or OnFailure.FAIL),
-        policies={
-            field: value
-            for field, value in given.items()
-            if field not in _NODE_FIELDS and value is not None
-        },
+        policies={field: value for field, value in given.items() if field not in _NODE_FIELDS},
         map=None
         if mapped is None
         else MapNode(
