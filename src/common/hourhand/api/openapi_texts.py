@@ -35,11 +35,11 @@ NODE_TEXT = (
     "A node: a job or a `map`. `handler` and `payload` are those of its job; those of the jobs of a"
     " map are in `map`. The other fields of a job are its policies."
 )
-_RULES = {"type": "string", "enum": [rule.value for rule in TriggerRule]}
-_MODES = {"type": "string", "enum": [mode.value for mode in OnFailure]}
+_RULES = {"type": ["string", "null"], "enum": [*(rule.value for rule in TriggerRule), None]}
+_MODES = {"type": ["string", "null"], "enum": [*(mode.value for mode in OnFailure), None]}
 NODE_PROPERTIES: Mapping[str, Any] = {
     "after": {
-        "type": "array",
+        "type": ["array", "null"],
         "items": {"type": "string"},
         "description": "The names of the nodes that come before. Default none.",
     },
@@ -49,7 +49,7 @@ NODE_PROPERTIES: Mapping[str, Any] = {
         "description": "What a failure of the node does to the nodes after it. Default fail.",
     },
     "map": {
-        "type": "object",
+        "type": ["object", "null"],
         "required": ["over", "handler"],
         "description": "One job for each item, in place of `handler` and `payload`.",
         "properties": {

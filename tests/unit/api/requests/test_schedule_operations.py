@@ -66,7 +66,7 @@ def test_every_field_of_a_backfill_is_taken() -> None:
         (BackfillInput, {"to": RANGE["to"]}, "from", "is required"),
         (BackfillInput, {"from": RANGE["from"]}, "to", "is required"),
         (BackfillInput, {**RANGE, "from": "2026-01-01"}, "from", "RFC 3339"),
-        (BackfillInput, {**RANGE, "from": None}, "from", "is required"),
+        (BackfillInput, {**RANGE, "from": None}, "from", "RFC 3339"),
         (BackfillInput, {**RANGE, "from": "0001-01-01T00:00:00Z"}, "from", "1970 or later"),
         (BackfillInput, {**RANGE, "start": RANGE["from"]}, "start", "The fields are from, to"),
         (BackfillInput, {**RANGE, "overlap": "queue"}, "overlap", "'buffer_all'"),

@@ -107,32 +107,43 @@ class BackfillInput(StrictModel):
         alias="to"
     )
     overlap: Annotated[
-        OverlapPolicyName,
+        OverlapPolicyName | None,
         "What to do when a job of the backfill is due while `max_active` of them run.",
     ] = OverlapPolicy.BUFFER_ALL
-    order: Annotated[OrderName, "Which scheduled times run first."] = BackfillOrder.OLDEST
+    order: Annotated[OrderName | None, "Which scheduled times run first."] = BackfillOrder.OLDEST
     max_active: Annotated[
-        int,
-        Field(ge=1, le=limits.MAX_BACKFILL_ACTIVE),
+        Annotated[int, Field(ge=1, le=limits.MAX_BACKFILL_ACTIVE)] | None,
         "How many jobs of the backfill may run at once.",
     ] = 1
     reprocess: Annotated[
-        ReprocessName, "Which times that have a job run again: none, failed ones, or all."
+        ReprocessName | None, "Which times that have a job run again: none, failed ones, or all."
     ] = Reprocess.NONE
-    dry_run: Annotated[bool, "Only count the scheduled times; create nothing."] = False
+    dry_run: Annotated[bool | None, "Only count the scheduled times; create nothing."] = False
     note: GivenNote = None
 
     @classmethod
     def parse(cls, raw: object) -> NewBackfill:
         """Return the request that ``raw`` holds; raises `InvalidInput` naming each wrong field."""
-        request = validate(cls, _without_nulls(raw), what="backfill")
-        return NewBackfill(**{name: getattr(request, name) for name in request.model_fields_set})
+        request = validate(cls, raw, what="backfill")
+        given = {name: getattr(request, name) for name in request.model_fields_set}
+        return NewBackfill(**{name: value for name, value in given.items() if value is not None})
 
 
 class PreviewedSchedule(ScheduleFields):
     """A schedule to be looked at: its handler may be left out."""
 
     handler: Annotated[HandlerName | None, "May be left out."] = None
+
+
+_Count = Annotated[int, Field(ge=1, le=limits.MAX_PREVIEW_FIRES)]
+PreviewCount = Annotated[
+    _Count,
+    # Null means: not given, as it does for every other field.
+    BeforeValidator(
+        lambda count: limits.DEFAULT_PREVIEW_FIRES if count is None else count,
+        json_schema_input_type=_Count | None,
+    ),
+]
 
 
 class PreviewInput(StrictModel):
@@ -142,9 +153,9 @@ class PreviewInput(StrictModel):
     """
 
     schedule: Annotated[PreviewedSchedule, "A schedule as for `PUT /v1/schedules/{id}`."]
-    count: Annotated[
-        int, Field(ge=1, le=limits.MAX_PREVIEW_FIRES), "The number of scheduled times to return."
-    ] = limits.DEFAULT_PREVIEW_FIRES
+    count: Annotated[PreviewCount, "The number of scheduled times to return."] = (
+        limits.DEFAULT_PREVIEW_FIRES
+    )
     after: Annotated[FireTime | None, "Only times later than this. Default now."] = None
     month: Annotated[Month | None, "A month such as `2026-12`, whose days are counted, too."] = None
 
@@ -156,7 +167,7 @@ class PreviewInput(StrictModel):
         """
         if isinstance(raw, Mapping):
             refuse_what_jobs_have(raw.get("schedule"), prefix="schedule.")
-        request = validate(cls, _without_nulls(raw), what="preview")
+        request = validate(cls, raw, what="preview")
         request.schedule.settle(request.schedule.handler or "", prefix="schedule.")
         return request
 
@@ -241,10 +252,3 @@ class GridRequest(QueryModel):
         Field(ge=1, le=limits.MAX_GRID_RUNS),
         "The maximum number of runs. Default 25.",
     ] = limits.DEFAULT_GRID_RUNS
-
-
-def _without_nulls(raw: object) -> object:
-    """Null means: not given."""
-    if not isinstance(raw, Mapping):
-        return raw
-    return {name: value for name, value in raw.items() if value is not None}
