@@ -58,7 +58,7 @@ PARTS = (
         " it is equivalent.",
         covers="the other parts check the rules that the code needs, condition by condition, down"
         " to the conditions written to DynamoDB",
-        minutes=30,
+        minutes=45,
         cores=2.0,
     ),
     Part(

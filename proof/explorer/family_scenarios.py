@@ -11,11 +11,10 @@ from hourhand import ChildTimeout, Concurrency, NotRetryable
 from hourhand.domain.errors import HourhandError, Unavailable
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome
 from hourhand.domain.jobs.parents import child_id, join_key
-from hourhand.domain.jobs.quotas import Quota, QuotaKind
 from hourhand.domain.times import to_ms
 from hourhand.handlers.run_context import RunContext
 from hourhand.ports.handler_runner import Finished, Pulse
-from proof.explorer.operations import JOB, operates, submitted
+from proof.explorer.operations import JOB, TENANT, one_a_minute, operates, submitted
 from proof.explorer.process import ScriptedProcess
 from proof.explorer.run_scenarios import clock_of, redrives
 from proof.explorer.scenario import CRASH, QUIET, Limits, Operation, Scenario, scenarios_among
@@ -25,7 +24,6 @@ from tests.world.runs import Behaviour
 from tests.world.world import World
 
 CHILD = "child"
-TENANT = "acme"
 LATE = 1_200
 """The seconds after which a child starts that is to be cancelled before."""
 
@@ -129,11 +127,6 @@ def _maps_two(ctx: RunContext) -> Any:
     return list(ctx.map("all", [0, 0], CHILD))
 
 
-def _one_a_minute(world: World) -> None:
-    bound = Quota(kind=QuotaKind.TENANT, name=TENANT, accepted_per_minute=1)
-    world.api.pauses.change(lambda record: record.with_quota(bound))
-
-
 def _takes_any(ctx: RunContext) -> Any:
     children = [ctx.submit(CHILD, 0, delay=delay) for delay in (LATE, None)]
     return ctx.gather(*children, mode="any")
@@ -181,7 +174,7 @@ CHILD_QUOTA = replace(
     CHILD_CRASH,
     name="child-quota",
     about="two children of a tenant with a quota of one a minute, and a worker that may die",
-    arrange=after(submitted(tenant=TENANT), _one_a_minute),
+    arrange=after(submitted(tenant=TENANT), one_a_minute),
     handlers=families(_maps_two),
     deliveries=1,
 )

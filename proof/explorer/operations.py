@@ -6,18 +6,26 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hourhand.api.requests.jobs import JobPatch, JobSubmission
+from hourhand.domain.jobs.quotas import Quota, QuotaKind
 from hourhand.domain.ticks.buckets import ShardMap, ShardMapVersion
 from proof.explorer.process import CALLER, ScriptedProcess
 from proof.explorer.scenario import Operation
 from tests.world.world import World
 
 JOB = "one"
+TENANT = "acme"
 _TWO_SHARDS = ShardMap((ShardMapVersion(0, 1), ShardMapVersion(0, 2)))
 
 
 def submitted(job_id: str = JOB, **body: Any) -> Callable[[World], object]:
     """Let a job be submitted before it all begins."""
     return lambda world: world.submit(id=job_id, **body)
+
+
+def one_a_minute(world: World) -> None:
+    """Let the tenant have a quota of one job a minute before it all begins."""
+    bound = Quota(kind=QuotaKind.TENANT, name=TENANT, accepted_per_minute=1)
+    world.api.pauses.change(lambda record: record.with_quota(bound))
 
 
 def submits(name: str = "submitter", job_id: str | None = JOB, **body: Any) -> Operation:

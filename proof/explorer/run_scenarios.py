@@ -143,7 +143,11 @@ def _waits(ctx: RunContext) -> Any:
 
 
 def _waits_twice(ctx: RunContext) -> Any:
-    return [ctx.wait_for("approved", timeout=600, default="nobody") for _ in range(2)]
+    return [_waits(ctx) for _ in range(2)]
+
+
+def _waits_thrice(ctx: RunContext) -> Any:
+    return [_waits(ctx) for _ in range(3)]
 
 
 def _calls_back(ctx: RunContext) -> Any:
@@ -318,11 +322,11 @@ SIGNAL_WHILE = replace(
 SIGNAL_ORDER = replace(
     SIGNAL_WHILE,
     name="signal-order",
-    about="three signals of one sender, by two API instances whose clocks and ids disagree",
-    arrange=after(submitted(), passed(1), _sent("c:1")),
-    operations=(signals("signaller", "b:2", "a:3"),),
+    about="four signals of one sender, by two API instances whose clocks and ids disagree",
+    arrange=after(submitted(), passed(1), _sent("d:1")),
+    operations=(signals("signaller", "c:2", "b:3", "a:4"),),
     skews={"signaller": timedelta(milliseconds=-200)},
-    handlers=_runs(_waits_twice),
+    handlers=_runs(_waits_thrice),
     deliveries=2,
     limits=QUIET,
 )

@@ -41,7 +41,7 @@ FAST: tuple[Exploration, ...] = (
         Exploration(name, ALL[name].limits)
         for name in (
             *("cancel", "ahead", "batch", "change", "key", "fan-out", "messages-alone"),
-            *("visits", "paused", "replaced", "withdrawn", "overlap-skip"),
+            *("visits", "visits-quota", "paused", "replaced", "withdrawn", "overlap-skip"),
             *("deleted", "adopted", "pause-on-failure", "full-stopped"),
             *("full-left", "full-handed-back", "full-lost"),
             *("full-waiting", "full-missed", "full-expired", "stopped", "stopped-and-lost"),

@@ -11,6 +11,7 @@ from hourhand.api.requests.schedule_operations import BackfillInput
 from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.domain.schedules.backfills import BackfillChange
 from hourhand.memory import START
+from proof.explorer.operations import TENANT, one_a_minute
 from proof.explorer.process import CALLER, ScriptedProcess
 from proof.explorer.scenario import (
     CRASH,
@@ -115,6 +116,17 @@ VISITS_MISSED = replace(
     # The first of them may run in time before that.
     instants=(601 * SECOND, 1300 * SECOND),
     limits=Limits(crashes=1, expiries=2),
+)
+
+VISITS_QUOTA = replace(
+    VISITS,
+    name="visits-quota",
+    about="two times of a tenant with a quota of one a minute, and two visits that may die",
+    arrange=after(
+        daily("10,11 9 * * *", overlap="allow", misfire="all", tenant=TENANT), one_a_minute
+    ),
+    nominals=(_at(10), _at(11)),
+    punctual=None,
 )
 
 VISITS_STALLED = Scenario(

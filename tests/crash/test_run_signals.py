@@ -137,8 +137,9 @@ def _read(ctx: RunContext) -> list[Any]:
 
 @pytest.mark.parametrize("arrange", [_new, _waiting, _elsewhere, _running, _replaced])
 @pytest.mark.parametrize("has_ids", [False, True])
+@pytest.mark.parametrize("first", [0, 1], ids=["ahead_first", "behind_first"])
 def test_signals_of_one_sender_are_returned_in_the_order_in_which_they_were_accepted(
-    arrange: Callable[[World, Callable[[], None]], None], has_ids: bool
+    arrange: Callable[[World, Callable[[], None]], None], has_ids: bool, first: int
 ) -> None:
     """It sends each when the one before was acknowledged, by API instances with other clocks."""
     world = durable_world()
@@ -148,9 +149,10 @@ def test_signals_of_one_sender_are_returned_in_the_order_in_which_they_were_acce
 
     def send_all() -> None:
         while len(sent) < SENT:
+            instance = instances[(first + len(sent)) % 2]
             sent.append(len(sent))
             signal_id = f"{SENT - len(sent):02}" if has_ids else None
-            instances[len(sent) % 2].signals.send("run", "x", signal_id, str(sent[-1]))
+            instance.signals.send("run", "x", signal_id, str(sent[-1]))
 
     world.submit(id="run")
     arrange(world, send_all)
