@@ -88,7 +88,9 @@ class Audit:
 
     def journal(self, schedule_id: str, final: Schedule) -> Iterator[JournalEntry]:
         """Every entry once, oldest first: a page may tell of what the ring holds still."""
-        keys = [incarnation_key(schedule_id, n) for n in range(final.incarnation, -1, -1)]
+        # The count begins anew once TTL has deleted the record of a deleted schedule.
+        most = max(state.incarnation for _, state in self.books.lives[schedule_id].states)
+        keys = [incarnation_key(schedule_id, n) for n in range(most, -1, -1)]
         pages = [
             page
             for key in keys

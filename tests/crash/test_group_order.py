@@ -250,3 +250,28 @@ def test_no_job_looks_back_without_a_bound(monkeypatch: pytest.MonkeyPatch) -> N
     order = Order(world, Random(0), workers=1)
     order.work_off([one_of(world, 2)])
     assert order.began == [nominal(2)]
+
+
+def test_a_job_of_a_definition_with_a_lower_number_waits_for_those_of_the_one_before() -> None:
+    world = World()
+    put_schedule(world)
+    for number in range(2):
+        put_occurrence(world, number, "buffer_all", max_running=2)
+    one, other = world.receive()
+
+    def run_third(job: Job, pulse: Pulse) -> Finished:
+        put_occurrence(world, 2, "buffer_all", max_running=1)
+        world.deliver()
+        return succeed(job, pulse)
+
+    def run_other(job: Job, pulse: Pulse) -> Finished:
+        world.handle(other, run_third)
+        # The job that ended allows two side by side; the one that waits allows none beside it.
+        world.deliver()
+        assert world.job(job_id_of(2)).is_parked
+        assert list(holders(world)) == [job_id_of(0)]
+        return succeed(job, pulse)
+
+    world.handle(one, run_other)
+    world.deliver()
+    assert {job.status for job in world.store.jobs().values()} == {JobStatus.SUCCEEDED}

@@ -179,6 +179,15 @@ class SlotTables:
         assert slots is not None
         return slots
 
+    def counted_by(self, job: Job, slots: Slots) -> Slots:
+        """Return a shard as a waiter counts its slots: the number of a group is the job's own.
+
+        A definition may have lowered it since the job was made that gives its slot away.
+        """
+        if job.overlap is None or slots.limit.overlap is None:
+            return slots
+        return self._slots_of_group(job.overlap).at(slots.shard)
+
     def view(self, slots: Slots, waiters: int = WAITERS_READ) -> SlotsView:
         """Read the slots record and the first waiters: they are one query."""
         # Seats are not in the order of ranks, so all of them are read.

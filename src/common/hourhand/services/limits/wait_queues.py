@@ -346,7 +346,8 @@ class WaitQueues:
             first, views[queue.shard] = self._first(queue, view, None, views, place)
             if first is None:
                 return _HandOff.NO_WAITER
-            stands = self.tables.hand_off(slots, ended, first.job, first.waiter.rank)
+            counted = self.tables.counted_by(first.job, slots)
+            stands = self.tables.hand_off(counted, ended, first.job, first.waiter.rank)
             if stands is None:
                 self._wake(queue, first, None, slots.shard)
                 return _HandOff.DONE
@@ -377,7 +378,7 @@ class WaitQueues:
     def _grant_across(self, slots: Slots, first: _First, others: Views) -> tuple[int, Grant]:
         """Give the first waiter of a shard that is full a free slot of another one, and name it."""
         for shard, view in others.items():
-            other = slots.at(shard)
+            other = self.tables.counted_by(first.job, slots.at(shard))
             if view.record.free(other.share) > 0 and not view.waiters:
                 grant = Grant.of(self.tables.grant(other, view, first.job))
                 others[shard] = self.tables.view(other, 1)
@@ -386,6 +387,7 @@ class WaitQueues:
 
     def _grant(self, slots: Slots, view: SlotsView, first: _First) -> Grant:
         """Give the first waiter a free slot, or that of a dead holder."""
+        slots = self.tables.counted_by(first.job, slots)
         if view.record.free(slots.share) > 0:
             return Grant.of(self.tables.grant(slots, view, first.job, first.waiter.rank))
         return self.replace_dead(slots, view, first.job, is_grant=True)
