@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from hourhand import JobContext, NotRetryable, Retry, Snooze, job
+from hourhand import (
+    Concurrency,
+    JobContext,
+    NotRetryable,
+    Rate,
+    Retry,
+    RunContext,
+    Snooze,
+    job,
+)
+
+CALLBACKS_OF_RUN = 20
 
 
 @job("echo")
@@ -35,3 +46,22 @@ def give_up(ctx: JobContext, payload: Any) -> None:
 def put_off(ctx: JobContext, payload: Any) -> None:
     """Never get to it."""
     raise Snooze(30)
+
+
+@job("await", durable=True)
+def await_signal(ctx: RunContext, payload: Any) -> None:
+    """Open callbacks, record their tokens where calls of the API read them, and wait."""
+    opened = [ctx.callback(f"answer-{number}") for number in range(CALLBACKS_OF_RUN)]
+    ctx.step("tokens", lambda: [callback.token for callback in opened])
+    ctx.wait_for("never", timeout=86_400)
+
+
+@job("keep", limits=[Concurrency(1_000, name="kept", holds="success")])
+def keep(ctx: JobContext, payload: Any) -> None:
+    """Fail permanently, and keep the slot of the limit."""
+    raise NotRetryable("kept")
+
+
+@job("pace", limits=[Rate(1_000, per=1, name="paced"), Concurrency(5, name="shared")])
+def pace(ctx: JobContext, payload: Any) -> None:
+    """Keep to the limits whose numbers the calls change."""

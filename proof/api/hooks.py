@@ -1,14 +1,21 @@
 """What schemathesis adds to the document before it calls the API: links, and that no more may come.
 
+And what it does to a call: its fields make sense together, and it meets what its route works on.
+
 Loaded by schemathesis itself (`hooks` in ``schemathesis.toml``).
 """
 
 from __future__ import annotations
 
+import zlib
+from functools import cache
 from typing import Any
 
 import schemathesis
 from hypothesis import strategies as st
+
+from proof.api.things import MEETINGS, STAND_INS, Things
+from proof.api.wire import Target
 
 _MAKERS = {
     ("post", "/v1/jobs"): "/v1/jobs/{id}",
@@ -48,6 +55,34 @@ def _maybe_sensible(case: schemathesis.Case[Any], is_wanted: bool) -> schemathes
         if isinstance(case.body, dict):
             case.body = sensible(case.body)
     return case
+
+
+@schemathesis.hook
+def before_call(
+    _context: schemathesis.HookContext, case: schemathesis.Case[Any], _kwargs: dict[str, Any]
+) -> None:
+    """Let two of three calls that are right by their schema meet a thing that exists."""
+    operation = case.operation
+    route = (operation.method.upper(), operation.path)
+    stand_in = STAND_INS.get(route, {}).get(case.path_parameters.get("name", ""))
+    if stand_in is not None:
+        case.path_parameters = {"name": stand_in}
+    meet = MEETINGS.get(route)
+    is_right = case.meta is not None and case.meta.generation.mode.is_positive
+    # Decided by the case, so that a repeated one does the same.
+    number = zlib.crc32(repr((case.path_parameters, case.body)).encode())
+    if meet is None or not is_right or number % 3 == 0:
+        return
+    met = meet(_things_at(operation.schema.get_base_url()), case.body)
+    if met is not None:
+        case.path_parameters = dict(met.path)
+        if met.body is not None:
+            case.body = met.body
+
+
+@cache
+def _things_at(url: str) -> Things:
+    return Things(Target.of(url))
 
 
 def sensible(body: dict[str, Any]) -> dict[str, Any]:
