@@ -86,7 +86,7 @@ class Rule:
 
 
 _at_once = partial(Rule, threshold=1, comparison=_AT_LEAST, breaches=1, of=1)
-"""A rule on what stays until a person ends it, or is rare: one period tells."""
+"""A rule on what stays until a person ends it, or is rare: one period is enough."""
 
 _REPAIR_DEAD = (
     "run `hourhand dead-letters list`, which groups them by handler and error and prints the "

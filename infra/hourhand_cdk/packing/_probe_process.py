@@ -27,8 +27,8 @@ def main() -> None:
     answer, tree, libraries, *named = sys.argv[1:]
     sys.path.insert(0, tree)
     sys.path.append(libraries)
-    told = _read(tree, *named) if named else _cold_start()
-    Path(answer).write_text(json.dumps(told), encoding="utf-8")
+    found = _read(tree, *named) if named else _cold_start()
+    Path(answer).write_text(json.dumps(found), encoding="utf-8")
     sys.stdout.flush()
     sys.stderr.flush()
     # Not sys.exit: it would wait for threads that the import started.

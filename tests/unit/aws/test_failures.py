@@ -29,7 +29,7 @@ from hourhand.aws.failures import (
     ask_conditionally,
     ask_expecting,
     ask_or_reason,
-    told,
+    required,
 )
 from hourhand.domain.errors import TooLarge, Unavailable
 from tests.unit.aws.conftest import Stubbed
@@ -158,9 +158,9 @@ def test_one_of_many_gets_its_reason_as_a_value() -> None:
 
 
 def test_an_answer_without_what_was_asked_for_is_unavailable() -> None:
-    assert told(CALL, {"Item": {}}, "Item") == {}
+    assert required(CALL, {"Item": {}}, "Item") == {}
     with pytest.raises(Unavailable, match="GetItem on table jobs was answered without Item"):
-        told(CALL, {}, "Item")
+        required(CALL, {}, "Item")
 
 
 # --- the keys of tables, queues and buckets -----------------------------------------------------

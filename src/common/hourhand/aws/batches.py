@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from botocore import xform_name
 from botocore.exceptions import BotoCoreError, ClientError
 
-from hourhand.aws.failures import Call, error_code, is_throttle, settled, told
+from hourhand.aws.failures import Call, error_code, is_throttle, required, settled
 from hourhand.aws.layout.values import Item
 from hourhand.aws.lean import Failure, LeanClient
 from hourhand.domain.errors import HourhandError, PutOff, Unavailable
@@ -126,7 +126,7 @@ def read_in_batches(
         left = []
         for each in bulk.each("BatchGetItem", asked):
             answer = settled(call, each)
-            found += told(call, answer, "Responses").get(table, [])
+            found += required(call, answer, "Responses").get(table, [])
             left += answer.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
         if not left:
             return found
@@ -255,7 +255,7 @@ def _was_repeated(answer: Mapping[str, Any]) -> bool:
 
 def answers_of(call: Call, answer: Mapping[str, Any], count: int) -> Sequence[Mapping[str, Any]]:
     """Return the answer to each statement; raise `Unavailable` where not each has one."""
-    found: Sequence[Mapping[str, Any]] = told(call, answer, "Responses")
+    found: Sequence[Mapping[str, Any]] = required(call, answer, "Responses")
     if len(found) != count:
         raise Unavailable(
             f"{call} answered to {len(found)} of {count} statements: they may have "

@@ -196,7 +196,7 @@ def settled(call: Call, answer: T | BotoCoreError | ClientError) -> T:
     return answer
 
 
-def told(call: Call, answer: Mapping[str, Any], name: str) -> Any:
+def required(call: Call, answer: Mapping[str, Any], name: str) -> Any:
     """Return what ``answer`` has under ``name``; raise `Unavailable` if it is missing.
 
     botocore takes a body that it cannot read for an empty answer.

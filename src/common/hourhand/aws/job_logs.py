@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from hourhand.aws.failures import Call, Expected, ask_expecting, told
+from hourhand.aws.failures import Call, Expected, ask_expecting, required
 from hourhand.domain.jobs.log import LogLine, Span, read_log_line
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.ports.job_logs import ReadLines
@@ -53,7 +53,7 @@ class CloudWatchJobLogs:
             if isinstance(answer, Expected):
                 # No worker has run yet.
                 return ReadLines((), True)
-            found = (_line(event, job_id) for event in told(self._call, answer, "events"))
+            found = (_line(event, job_id) for event in required(self._call, answer, "events"))
             lines += [line for line in found if line is not None]
             token = answer.get("nextToken")
             if token is None:

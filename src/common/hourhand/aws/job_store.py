@@ -22,7 +22,7 @@ from hourhand.aws.batches import (
     read_in_batches,
     write_in_batches,
 )
-from hourhand.aws.failures import ConditionRefused, told
+from hourhand.aws.failures import ConditionRefused, required
 from hourhand.aws.job_indexes import JobIndexes
 from hourhand.aws.layout import side_items
 from hourhand.aws.layout.jobs import HOT_ITEM, hot_key, job_from_item, job_id_of, job_to_item
@@ -145,7 +145,9 @@ class DynamoJobStore(JobIndexes):
         answer = in_its_version(Kind.JOB, lambda version: self._update(move, version))
         if isinstance(answer, ConditionRefused):
             return self._refused(move, self._current(move.job_id, answer.item))
-        return Applied(job_from_item(told(self._records.call("UpdateItem"), answer, "Attributes")))
+        return Applied(
+            job_from_item(required(self._records.call("UpdateItem"), answer, "Attributes"))
+        )
 
     def _update(self, move: Transition, version: int) -> Any | ConditionRefused:
         return self._records.write(

@@ -26,7 +26,7 @@ from hourhand.aws.batches import (
     judged,
     wait_seconds,
 )
-from hourhand.aws.failures import Call, settled, told
+from hourhand.aws.failures import Call, required, settled
 from hourhand.aws.job_store import DynamoJobStore
 from hourhand.aws.layout.jobs import hot_key
 from hourhand.aws.lean import Failure, Flight, LeanClient
@@ -214,7 +214,7 @@ class LeanPipeline:
             unread = read.get("UnprocessedKeys", {}).get(table, {}).get("Keys", [])
             if unread and tries == MAX_BATCH_TRIES:
                 raise given_up(call, len(unread))
-            found = self._jobs.jobs_in(told(call, read, "Responses").get(table, []))
+            found = self._jobs.jobs_in(required(call, read, "Responses").get(table, []))
         except Exception as error:  # noqa: BLE001 - reported to the caller
             found, unread = error, ()
         if unread:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from hourhand.aws.failures import Call, ask, told
+from hourhand.aws.failures import Call, ask, required
 from hourhand.domain.jobs.job import Priority
 from hourhand.ports.clock import Clock
 
@@ -45,7 +45,7 @@ class CloudWatchQueueAges:
             ScanBy="TimestampDescending",
         )
         oldest: dict[Priority, datetime] = {}
-        for result in told(call, answer, "MetricDataResults"):
+        for result in required(call, answer, "MetricDataResults"):
             if result["Values"]:
                 age = timedelta(seconds=result["Values"][0])
                 oldest[Priority(result["Id"])] = result["Timestamps"][0] - age

@@ -19,7 +19,7 @@ from hourhand.aws.failures import (
     ask_or_reason,
     is_throttle,
     not_done,
-    told,
+    required,
 )
 from hourhand.aws.layout.messages import message_body, read_delivery, read_receipt
 from hourhand.aws.lean import Failure
@@ -254,7 +254,7 @@ class SqsQueues:
             QueueUrl=url,
             AttributeNames=[_VISIBLE, _IN_FLIGHT, _DELAYED],
         )
-        counts = told(call, answer, "Attributes")
+        counts = required(call, answer, "Attributes")
         return int(counts[_VISIBLE]), int(counts[_IN_FLIGHT]), int(counts[_DELAYED])
 
     def _oldest(self) -> Mapping[Priority, datetime]:
@@ -273,7 +273,7 @@ class SqsQueues:
         sent = ask(call, self._client.send_message, QueueUrl=self._clock_url, MessageBody="time")
         # SQS stamped it before it answered; our clock shows whole milliseconds, rounded down.
         received_at = self._clock.now() + _MILLISECOND
-        stamped_at = self._find_probe(told(call, sent, "MessageId"))
+        stamped_at = self._find_probe(required(call, sent, "MessageId"))
         if stamped_at is None:
             return None
         return TimeSample(

@@ -26,7 +26,7 @@ from hourhand.local.events import (
     Ticked,
 )
 
-Told = tuple[str, str, str]
+PrintedLine = tuple[str, str, str]
 """A word, its style, and the rest of the line."""
 
 _CALENDAR = "calendar"
@@ -58,35 +58,35 @@ _WORD_WIDTH = 11
 
 def line_of(news: News, now: datetime, detail: int = NORMAL) -> Text | None:
     """Return the line for an event at the local time ``now``, or ``None`` for no line."""
-    told = _TELLERS[type(news)](news, detail)
-    if told is None:
+    line = _PRINTERS[type(news)](news, detail)
+    if line is None:
         return None
-    word, style, rest = told
+    word, style, rest = line
     time = now.strftime("%H:%M:%S.") + f"{now.microsecond // 1000:03d}"
     return Text.assemble((time, "dim"), "  ", (f"{word:<{_WORD_WIDTH}}", style), " ", rest)
 
 
-def _printed(news: Printed, _: int) -> Told:
+def _printed(news: Printed, _: int) -> PrintedLine:
     return news.name, "dim", news.line
 
 
-def _child_died(news: ChildDied, _: int) -> Told:
+def _child_died(news: ChildDied, _: int) -> PrintedLine:
     again = f"restarts in {news.restart_seconds:g} s"
     how = exit_reason(news.exit_code)
     return "died", "bold red", f"{news.name} (pid {news.pid}): {how}; {again}"
 
 
-def _child_started(news: ChildStarted, detail: int) -> Told | None:
+def _child_started(news: ChildStarted, detail: int) -> PrintedLine | None:
     if news.is_restart and detail >= NORMAL:
         return "started", "green", f"{news.name} (pid {news.pid}) is ready again"
     return _verbosely(detail, "started", f"{news.name} (pid {news.pid})")
 
 
-def _queue_failed(news: QueueFailed, _: int) -> Told:
+def _queue_failed(news: QueueFailed, _: int) -> PrintedLine:
     return "sqs", "yellow", f"{news.operation} failed: {news.reason}"
 
 
-def _handlers_loaded(news: HandlersLoaded, detail: int) -> Told | None:
+def _handlers_loaded(news: HandlersLoaded, detail: int) -> PrintedLine | None:
     if news.error is not None:
         return "handlers", "bold red", f"not loaded, the previous ones stay: {news.error}"
     names = f"loaded: {', '.join(news.names)}"
@@ -95,7 +95,7 @@ def _handlers_loaded(news: HandlersLoaded, detail: int) -> Told | None:
     return ("handlers", "green", names) if detail >= NORMAL else None
 
 
-def _ticked(news: Ticked, detail: int) -> Told | None:
+def _ticked(news: Ticked, detail: int) -> PrintedLine | None:
     if news.error is not None:
         return "tick", "yellow", f"failed, the next tick tries again: {news.error}"
     did = {name: value for name, value in (news.report or {}).items() if name != "holder"}
@@ -103,23 +103,23 @@ def _ticked(news: Ticked, detail: int) -> Told | None:
     return _verbosely(detail, "tick", f"{news.name} {took} {_fields(did)}")
 
 
-def _batch_begun(news: BatchBegun, detail: int) -> Told | None:
+def _batch_begun(news: BatchBegun, detail: int) -> PrintedLine | None:
     text = f"{_job_ids(news)} by {news.worker} from {news.queue}"
     return _verbosely(detail, "received", text)
 
 
-def _batch_ended(news: BatchEnded, detail: int) -> Told | None:
+def _batch_ended(news: BatchEnded, detail: int) -> PrintedLine | None:
     if news.crash is not None:
         return "crashed", "yellow", f"{_job_ids(news)} in {news.worker}: {news.crash}"
     return _verbosely(detail, "done", f"{_job_ids(news)} by {news.worker}")
 
 
-def _measured(news: Measured, detail: int) -> Told | None:
+def _measured(news: Measured, detail: int) -> PrintedLine | None:
     sums = {name: sum(numbers) for name, numbers in news.values.items()}
     return _verbosely(detail, "metrics", f"{news.name}: {_fields(sums)}")
 
 
-def _logged(news: Logged, detail: int) -> Told | None:
+def _logged(news: Logged, detail: int) -> PrintedLine | None:
     text = f"{news.sentence} {_fields(news.fields)}"
     if news.is_warning:
         return "warning", "yellow", text
@@ -137,11 +137,11 @@ def _logged(news: Logged, detail: int) -> Told | None:
     return _verbosely(detail, "log", f"{news.name}: {text}")
 
 
-def _verbosely(detail: int, word: str, text: str) -> Told | None:
+def _verbosely(detail: int, word: str, text: str) -> PrintedLine | None:
     return (word, "dim", text) if detail >= VERBOSE else None
 
 
-def _attempt(fields: Mapping[str, Any]) -> Told:
+def _attempt(fields: Mapping[str, Any]) -> PrintedLine:
     word, style = _OUTCOMES.get(fields["outcome"], (str(fields["outcome"]).lower(), ""))
     parts = [f"attempt {fields['attempt']}"]
     if fields.get("took_ms") is not None:
@@ -155,7 +155,7 @@ def _attempt(fields: Mapping[str, Any]) -> Told:
     return word, style, f"{fields['job_id']}  {fields['handler']}  {', '.join(parts)}"
 
 
-def _answered(news: ApiAnswered, detail: int) -> Told | None:
+def _answered(news: ApiAnswered, detail: int) -> PrintedLine | None:
     """Show changes and refusals; show reads only where every request is shown."""
     if detail <= QUIET:
         return None
@@ -170,7 +170,7 @@ def _answered(news: ApiAnswered, detail: int) -> Told | None:
     return _verbosely(detail, "request", request)
 
 
-def _change(news: ApiAnswered) -> Told | None:
+def _change(news: ApiAnswered) -> PrintedLine | None:
     parts = news.path.strip("/").split("/")
     match news.method, parts:
         case "POST", ["v1", "jobs"]:
@@ -199,7 +199,7 @@ def _change(news: ApiAnswered) -> Told | None:
 
 def _schedule_change(
     method: str, parts: Sequence[str], status: int, answer: Mapping[str, Any]
-) -> Told | None:
+) -> PrintedLine | None:
     """Return what a request changed; ``parts`` are those of its path after the version."""
     match method, parts:
         case "PUT", ["schedules", schedule_id]:
@@ -225,7 +225,7 @@ def _schedule_change(
             return None
 
 
-def _declared(fields: Mapping[str, Any]) -> Told:
+def _declared(fields: Mapping[str, Any]) -> PrintedLine:
     """Return the line of a schedule that the code declares and a tick put."""
     text = f"{fields['schedule_id']}  {fields['expression']} ({fields['timezone']})"
     return "scheduled", "blue", f"{text}, by its handler"
@@ -238,7 +238,7 @@ def _occurrence_of(fields: Mapping[str, Any]) -> str | None:
     return f"{fields['schedule_id']} at {fields['occurrence']}"
 
 
-def _skipped(fields: Mapping[str, Any]) -> Told:
+def _skipped(fields: Mapping[str, Any]) -> PrintedLine:
     """Return the line of an occurrence that was skipped."""
     job = f"{fields['job_id']}  {fields['handler']}"
     return "skipped", "magenta", f"{job}  {fields['reason']}, {_occurrence_of(fields)}"
@@ -253,14 +253,14 @@ def _described(schedule: Mapping[str, Any]) -> str:
     return f"{schedule.get('handler')}  {text} ({schedule.get('timezone')}), {state}"
 
 
-def _backfill(schedule_id: str, report: Mapping[str, Any]) -> Told | None:
+def _backfill(schedule_id: str, report: Mapping[str, Any]) -> PrintedLine | None:
     if report.get("dry_run"):
         return None
     span = f"{report.get('first')} to {report.get('last')}"
     return "backfill", "blue", f"{schedule_id}  {report.get('total')} scheduled times, {span}"
 
 
-def _submitted(job: Mapping[str, Any], *, is_new: bool) -> Told | None:
+def _submitted(job: Mapping[str, Any], *, is_new: bool) -> PrintedLine | None:
     if "run_at" not in job:
         return None
     wait = datetime.fromisoformat(job["run_at"]) - datetime.fromisoformat(job["created_at"])
@@ -304,7 +304,7 @@ def _duration(milliseconds: float) -> str:
     return f"{milliseconds:.0f} ms"
 
 
-_TELLERS: Mapping[type, Callable[[Any, int], Told | None]] = {
+_PRINTERS: Mapping[type, Callable[[Any, int], PrintedLine | None]] = {
     Printed: _printed,
     ChildDied: _child_died,
     ChildStarted: _child_started,
