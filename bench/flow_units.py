@@ -38,7 +38,7 @@ from bench.runs.units import DAY, LOOK_AHEAD, SLEEP_SECONDS, Path, _signal, play
 from bench.targets import all_ok, at_most
 from bench.write_units import HANDLER, Stage, stage
 from hourhand.aws.clients import sqs_client
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers._runs.context import RunContext
 from hourhand.ports.handler_directory import HandlerInfo
 
 LONGEST_SECONDS = 300.0

@@ -29,7 +29,7 @@ from hourhand.domain.jobs.transitions import (
     retry_later,
 )
 from hourhand.domain.limits.job_limits import MAX_STORED_KEYS_BYTES
-from hourhand.domain.limits.shards import MAX_SLOT_SHARDS_BYTES
+from hourhand.domain.limits.slot_shards import MAX_SLOT_SHARDS_BYTES
 from hourhand.domain.limits.unique_keys import UNIQUE_DIGEST_CHARACTERS
 from hourhand.domain.ticks.buckets import Entry
 from hourhand.memory import FAKE_SECRET, START

@@ -23,13 +23,13 @@ from bench.targets import Target, all_ok, at_most
 from bench.write_units import Stage, stage
 from hourhand.aws.clients import dynamodb_client
 from hourhand.aws.side_item_store import DynamoSideItemStore
-from hourhand.domain.durable.joins import join_prefix, joined_calls
-from hourhand.domain.durable.records import MAX_RECORDS
 from hourhand.domain.jobs.job import Job, JobStatus, Outcome
 from hourhand.domain.jobs.parents import CHUNK
+from hourhand.domain.runs.joins import join_prefix, joined_calls
+from hourhand.domain.runs.records import MAX_RECORDS
 from hourhand.domain.side_items import SideItem
 from hourhand.domain.times import to_ms
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers._runs.context import RunContext
 from hourhand.ports.handler_runner import Finished, Pulse
 
 IN_MEMORY = Load(

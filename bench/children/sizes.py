@@ -6,14 +6,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bench.small_jobs import FAR, small_job
-from hourhand.domain.durable.joins import ChildrenCall, join_of
-from hourhand.domain.durable.writes import (
-    Scope,
-    put_join,
-    report_failure,
-    report_success,
-    require_rounds,
-)
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.parents import (
     CHUNK,
@@ -23,6 +15,14 @@ from hourhand.domain.jobs.parents import (
     midnight_after,
 )
 from hourhand.domain.limits.job_limits import MAX_STORED_KEYS_BYTES
+from hourhand.domain.runs.joins import ChildrenCall, join_of
+from hourhand.domain.runs.writes import (
+    Scope,
+    put_join,
+    report_failure,
+    report_success,
+    require_rounds,
+)
 from hourhand.domain.side_items import SideItem
 from hourhand.domain.times import to_ms
 from hourhand.memory import START

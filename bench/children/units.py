@@ -19,11 +19,11 @@ from bench.targets import Target, all_ok, at_most
 from bench.write_units import Run, Stage, stage, succeed
 from hourhand.api.requests.jobs import JobSubmission
 from hourhand.cli.estimate.prices import Usage
-from hourhand.domain.durable.built_in import BATCH
-from hourhand.domain.durable.joins import join_prefix
 from hourhand.domain.jobs.job import Job
-from hourhand.handlers.batch_run import run_batch
-from hourhand.handlers.run_context import RunContext
+from hourhand.domain.runs.built_in import BATCH
+from hourhand.domain.runs.joins import join_prefix
+from hourhand.handlers._built_in.batches import run_batch
+from hourhand.handlers._runs.context import RunContext
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 

@@ -19,12 +19,12 @@ from bench.runs.units import DURABLE, worker_of
 from bench.targets import all_ok, at_most
 from bench.write_units import Stage, stage
 from hourhand.aws.clients import dynamodb_client
-from hourhand.domain.durable.records import RecordKind, RecordOutcome
-from hourhand.domain.durable.writes import Scope, put_record
 from hourhand.domain.jobs.job import Job, Outcome
+from hourhand.domain.runs.records import RecordKind, RecordOutcome
+from hourhand.domain.runs.writes import Scope, put_record
 from hourhand.domain.side_items import SideItemUpdate, Stored
 from hourhand.domain.times import to_ms
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers._runs.context import RunContext
 from hourhand.ports.handler_runner import Finished, Pulse
 
 SIZES = (100, 1_000, 30_000)

@@ -22,7 +22,7 @@ from hourhand.aws.clock import SystemClock
 from hourhand.cli.estimate.prices import Usage
 from hourhand.domain.jobs.job import Job
 from hourhand.handlers import Registry, StopSignal, Suspended, result_text
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers._runs.context import RunContext
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse

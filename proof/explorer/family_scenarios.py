@@ -12,7 +12,7 @@ from hourhand.domain.errors import HourhandError, Unavailable
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome
 from hourhand.domain.jobs.parents import child_id, join_key
 from hourhand.domain.times import to_ms
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers._runs.context import RunContext
 from hourhand.ports.handler_runner import Finished, Pulse
 from proof.explorer.operations import JOB, TENANT, one_a_minute, operates, submitted
 from proof.explorer.process import ScriptedProcess

@@ -9,13 +9,13 @@ from typing import Any
 
 from hourhand.api.requests.jobs import JobSubmission
 from hourhand.api.routing import Services
-from hourhand.domain.durable.built_in import BATCH, GRAPH
-from hourhand.domain.durable.writes import report_success
 from hourhand.domain.errors import BatchClosed, HourhandError, MembersMissing, Unavailable
 from hourhand.domain.graphs.parsing import parse_graph
 from hourhand.domain.jobs.parents import ParentLink, child_id, join_key
+from hourhand.domain.runs.built_in import BATCH, GRAPH
+from hourhand.domain.runs.writes import report_success
 from hourhand.domain.times import to_ms
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers._runs.context import RunContext
 from proof.explorer.family_scenarios import CHILD, families
 from proof.explorer.operations import JOB
 from proof.explorer.process import ScriptedProcess

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hourhand.domain.durable.built_in import BATCH
-from hourhand.domain.durable.records import record_of
 from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.runs.built_in import BATCH
+from hourhand.domain.runs.records import record_of
 from hourhand.domain.side_items import SideItemKind, SideKey
 
 ON_COMPLETE, ON_SUCCESS = -1, -2

@@ -20,7 +20,7 @@ from hourhand.domain.limits.keys import KeyFields
 from hourhand.domain.limits.slot_writes import limit_partition, read_slots, read_waiters
 from hourhand.domain.limits.slots import SlotsRecord, generation_of, is_dead_holder
 from hourhand.domain.limits.unique_keys import Unique
-from hourhand.domain.limits.waiters import Waiter, rank_of
+from hourhand.domain.limits.wait_queue import Waiter, rank_of
 from hourhand.domain.side_items import SLOTS_SORT, SideItem, SideItemKind, SideKey
 from hourhand.domain.times import from_ms
 

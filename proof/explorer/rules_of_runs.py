@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hourhand.domain.durable.joins import JoinRecord, is_root, join_of
-from hourhand.domain.durable.records import Record, RecordKind, record_key, record_of
-from hourhand.domain.durable.reversals import compensation_id
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.domain.jobs.parents import RUN
+from hourhand.domain.runs.joins import JoinRecord, is_root, join_of
+from hourhand.domain.runs.records import Record, RecordKind, record_key, record_of
+from hourhand.domain.runs.reversals import compensation_id
 from hourhand.domain.side_items import SideItemKind, SideKey
 
 Items = Mapping[SideKey, Any]

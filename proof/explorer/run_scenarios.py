@@ -11,14 +11,15 @@ from typing import Any
 from unittest.mock import patch
 
 from hourhand import NotRetryable, Retry
-from hourhand.domain.durable.records import RecordKind, record_key, record_of
-from hourhand.domain.durable.tokens import CallbackToken
 from hourhand.domain.errors import HourhandError, Unavailable
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.waiting import TakenStart
 from hourhand.domain.limits.declarations import Rate
-from hourhand.handlers import Suspended, run_branches
-from hourhand.handlers.run_context import RunContext, branch_of
+from hourhand.domain.runs.records import RecordKind, record_key, record_of
+from hourhand.domain.runs.tokens import CallbackToken
+from hourhand.handlers import Suspended
+from hourhand.handlers._runs import branches
+from hourhand.handlers._runs.context import RunContext, branch_of
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_runner import Finished, Pulse
 from proof.explorer.operations import JOB, operates, submitted
@@ -241,7 +242,7 @@ class _InTurn:
 
 def _races(ctx: RunContext) -> None:
     """Let a signal and a step race. The explorer chooses all calls, so the branches take turns."""
-    with patch.multiple(run_branches, ThreadPoolExecutor=_InTurn, as_completed=list):
+    with patch.multiple(branches, ThreadPoolExecutor=_InTurn, as_completed=list):
         won = ctx.gather(
             lambda branch: branch.wait_for("approved"),
             lambda branch: branch.step("pay", lambda: "paid"),

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from hourhand.domain.durable import joins
 from hourhand.domain.jobs.parents import CHUNK
 from hourhand.domain.limits.debounce import Debounce
 from hourhand.domain.limits.declarations import Concurrency, Limit
 from hourhand.domain.limits.unique_keys import OnConflict, Unique
+from hourhand.domain.runs import joins
 from hourhand.domain.ticks.timings import Timings
 from hourhand.memory import MemoryHandlerDirectory
 from hourhand.ports.handler_directory import HandlerInfo

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
-from hourhand.domain.limits.shards import SLOTS_A_SHARD
+from hourhand.domain.limits.slot_shards import SLOTS_A_SHARD
 from hourhand.memory import MemoryHandlerDirectory
 from hourhand.ports.handler_directory import HandlerInfo
 from proof.explorer.operations import changes, operates

@@ -18,7 +18,7 @@ from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
 from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.domain.limits.job_limits import overlap_limit
-from hourhand.domain.limits.shards import shard_count
+from hourhand.domain.limits.slot_shards import shard_count
 from hourhand.domain.limits.slot_writes import limit_partition, read_slots, read_waiters
 from hourhand.domain.schedules.journal import job_times
 from hourhand.domain.schedules.schedule import Calendar, JournalEntry, Schedule, ScheduleDefinition

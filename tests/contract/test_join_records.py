@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from hourhand.domain.durable.joins import (
+from hourhand.domain.jobs.parents import ParentLink
+from hourhand.domain.runs.joins import (
     ChildrenCall,
     is_root,
     join_of,
@@ -13,8 +14,8 @@ from hourhand.domain.durable.joins import (
     joined_calls,
     root_of,
 )
-from hourhand.domain.durable.records import RecordKind, record_key
-from hourhand.domain.durable.writes import (
+from hourhand.domain.runs.records import RecordKind, record_key
+from hourhand.domain.runs.writes import (
     Scope,
     put_join,
     put_record,
@@ -25,7 +26,6 @@ from hourhand.domain.durable.writes import (
     report_success,
     require_rounds,
 )
-from hourhand.domain.jobs.parents import ParentLink
 from hourhand.domain.side_items import SideItemKind
 from hourhand.ports.side_item_store import SideItemStore
 from tests.contract.fresh import new_id

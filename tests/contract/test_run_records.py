@@ -7,7 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from hourhand.domain.durable.calls import (
+from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus
+from hourhand.domain.jobs.retry import Jitter, RetryPolicy
+from hourhand.domain.runs.answers import (
     Failure,
     Place,
     RunLost,
@@ -17,15 +19,7 @@ from hourhand.domain.durable.calls import (
     Try,
     Value,
 )
-from hourhand.domain.durable.records import (
-    INLINE_BYTES,
-    Record,
-    RecordKind,
-    journal_prefix,
-    record_key,
-    record_of,
-)
-from hourhand.domain.durable.run_calls import (
+from hourhand.domain.runs.calls import (
     BeginStep,
     CallbackResult,
     EndStep,
@@ -39,7 +33,15 @@ from hourhand.domain.durable.run_calls import (
     VersionOf,
     WaitForSignal,
 )
-from hourhand.domain.durable.signals import (
+from hourhand.domain.runs.records import (
+    INLINE_BYTES,
+    Record,
+    RecordKind,
+    journal_prefix,
+    record_key,
+    record_of,
+)
+from hourhand.domain.runs.signals import (
     Signal,
     free_signals,
     mark_consumed,
@@ -49,9 +51,7 @@ from hourhand.domain.durable.signals import (
     signal_prefix,
     take_signal,
 )
-from hourhand.domain.durable.writes import put_reset
-from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus
-from hourhand.domain.jobs.retry import Jitter, RetryPolicy
+from hourhand.domain.runs.writes import put_reset
 from hourhand.domain.side_items import SideItemKind, SideItemUpdate
 from hourhand.domain.times import to_ms
 from hourhand.memory import MemoryJobStore, MemoryObjectStore
@@ -59,9 +59,9 @@ from hourhand.memory.clock import MemoryClock
 from hourhand.memory.randomness import MemoryRandomness
 from hourhand.memory.telemetry import RecordingTelemetry
 from hourhand.ports.side_item_store import SideItemStore
-from hourhand.services.durable.invocation import Invocation
-from hourhand.services.durable.runs import DurableRuns
-from hourhand.services.durable.values import RunPorts
+from hourhand.services.runs.invocation import Invocation
+from hourhand.services.runs.journals import DurableRuns
+from hourhand.services.runs.results import RunPorts
 from tests.contract.fresh import new_id
 from tests.world.aspects import NEVER_ASKED
 from tests.world.factories import make_job

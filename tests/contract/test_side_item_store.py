@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hourhand.domain.conditions import Absent, Compares, Condition, NoItem, SizeIs, either
 from hourhand.domain.limits.declarations import Rate
+from hourhand.domain.limits.rate_windows import Windows
 from hourhand.domain.limits.rate_writes import (
     gate_write,
     hold_write,
@@ -21,7 +22,6 @@ from hourhand.domain.limits.rate_writes import (
     start_write,
 )
 from hourhand.domain.limits.rates import LimiterState, bounds_at, pace_of
-from hourhand.domain.limits.windows import Windows
 from hourhand.domain.side_items import SideItem, SideItemUpdate, SideKey, Stored
 from hourhand.domain.times import from_ms
 from hourhand.ports.job_store import JobStore, Listing

@@ -6,9 +6,9 @@ from contextlib import suppress
 
 import pytest
 
-from hourhand.domain.durable.built_in import MEMBERS
 from hourhand.domain.errors import BatchClosed, MembersMissing
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.runs.built_in import MEMBERS
 from hourhand.testing import Crash
 from tests.scenarios.graphs import (
     BATCHES,

@@ -11,7 +11,7 @@ from hourhand.domain.jobs.waiting import put_waiter
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.domain.limits.slot_writes import SLOTS_KEPT, Holder, create
 from hourhand.domain.limits.slots import SlotsRecord, place_to_try, slot_number
-from hourhand.domain.limits.waiters import LAST_RANK
+from hourhand.domain.limits.wait_queue import LAST_RANK
 from hourhand.domain.side_items import SideItemKind
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Delivery

@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 
 from hourhand import ChildFailed, NotRetryable
-from hourhand.domain.durable import joins
-from hourhand.domain.durable.calls import Failure, Value
-from hourhand.domain.durable.joins import ChildrenCall, JoinRecord, join_of, join_record_key
-from hourhand.domain.durable.run_calls import WaitUntil
-from hourhand.domain.durable.writes import Scope, put_join, report_failure, require_rounds
 from hourhand.domain.jobs.job import Content, ErrorInfo, Job, JobStatus
 from hourhand.domain.jobs.parents import PARENT_ENDED, RUN, ParentLink, cancel_reason
 from hourhand.domain.jobs.transitions import claim
+from hourhand.domain.runs import joins
+from hourhand.domain.runs.answers import Failure, Value
+from hourhand.domain.runs.calls import WaitUntil
+from hourhand.domain.runs.joins import ChildrenCall, JoinRecord, join_of, join_record_key
+from hourhand.domain.runs.writes import Scope, put_join, report_failure, require_rounds
 from hourhand.domain.side_items import SideItemUpdate
-from hourhand.handlers.run_context import RunContext, branch_of
+from hourhand.handlers._runs.context import RunContext, branch_of
 from hourhand.memory import MemorySideItemStore
 from hourhand.ports.durable_run import DurableRun
-from hourhand.services.durable.child_ends import ChildEnds
-from hourhand.services.durable.children import Children
 from hourhand.services.jobs.due import message_of
+from hourhand.services.runs.child_ends import ChildEnds
+from hourhand.services.runs.children import Children
 from tests.crash.test_children import another_worker, redrive_and_deliver
 from tests.scenarios.children import (
     FAMILIES,

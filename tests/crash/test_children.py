@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hourhand.domain.durable import joins
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.runs import joins
 from tests.scenarios.children import FAMILIES, check_children
 from tests.scenarios.grid import Points, at_every_point, beside_every_call, play
 from tests.scenarios.runs import check_runs

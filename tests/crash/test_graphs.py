@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from hourhand.domain.durable.run_calls import Decide, DecisionsOn
 from hourhand.domain.errors import WrongState
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.handlers import graph_run, run_children
+from hourhand.domain.runs.calls import Decide, DecisionsOn
+from hourhand.handlers._built_in import graphs as graph_run
+from hourhand.handlers._runs import child_calls
 from hourhand.testing import Crash
 from tests.crash.test_run_records import Owners
 from tests.scenarios.graphs import GRAPHS, GraphWorld, check_graphs, letters_of, put_graph
@@ -202,7 +203,7 @@ OVER_A = {"map": {"over": A}, "after": ["a"]}
 def test_a_graph_with_too_many_jobs_fails_before_the_first_of_them(
     nodes: dict[str, Any], before: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (graph_run, run_children):
+    for module in (graph_run, child_calls):
         monkeypatch.setattr(module, "MAX_CHILDREN", 10)
     world = GraphWorld()
     world.results["a"] = 1 if "map" in nodes["a"] else [1, 2, 3, 4]

@@ -14,7 +14,7 @@ from hourhand.domain.jobs.job import EventKind, JobStatus
 from hourhand.domain.jobs.quotas import MAX_QUOTAS, Quota, QuotaKind, live_jobs
 from hourhand.domain.side_items import SideItem
 from hourhand.domain.ticks.buckets import ShardMap, ShardMapVersion
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers._runs.context import RunContext
 from hourhand.memory import START
 from tests.scenarios.children import FamilyWorld
 from tests.scenarios.graphs import GraphWorld, fill, put_batch

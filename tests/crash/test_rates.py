@@ -16,7 +16,7 @@ from hourhand.memory import MemoryHandlerDirectory
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Delivery
-from hourhand.services.limits import retimes
+from hourhand.services.limits import rate_retimes
 from tests.world.faults import Faults
 from tests.world.limits import holders, limited
 from tests.world.runs import HandlerKilled, fail, kill_process, succeed
@@ -328,7 +328,7 @@ def test_handlers_that_come_back_late_together_take_no_more_starts_than_the_rate
 def test_a_retiming_starts_no_more_jobs_than_the_rate_allows(
     monkeypatch: pytest.MonkeyPatch, moved: int
 ) -> None:
-    monkeypatch.setattr(retimes, "MAX_JOBS_A_CALL", moved)
+    monkeypatch.setattr(rate_retimes, "MAX_JOBS_A_CALL", moved)
     world = limited(Rate(6, per=60, burst=1))
     for _ in range(16):
         world.submit()
@@ -353,7 +353,7 @@ def test_a_retiming_starts_no_more_jobs_than_the_rate_allows(
 def test_a_retiming_moves_each_job_once_in_however_many_calls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(retimes, "MAX_JOBS_A_CALL", 3)
+    monkeypatch.setattr(rate_retimes, "MAX_JOBS_A_CALL", 3)
     world = limited(Rate(60, per=3600, burst=1))
     for _ in range(10):
         world.submit()

@@ -15,7 +15,7 @@ from hourhand.memory import MemoryHandlerDirectory
 from hourhand.ports.control_store import LimitsSeen
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse
-from hourhand.services.limits import rechecks as module
+from hourhand.services.limits import queue_rechecks as module
 from hourhand.services.limits.wait_queues import WaitQueues
 from hourhand.testing import Crash
 from tests.world.faults import Faults

@@ -14,7 +14,7 @@ import pytest
 from hourhand import Retry, StepFailed
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.handlers import Suspended
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers._runs.context import RunContext
 from tests.world.durable import durable, durable_world
 from tests.world.runs import HandlerKilled
 

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from hourhand import NotRetryable, Retry, step_key
-from hourhand.domain.durable.reversals import compensation_id
 from hourhand.domain.errors import InvalidInput, WrongState
 from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.runs.reversals import compensation_id
 from hourhand.domain.side_items import SideItemKind, SideItemUpdate
 from hourhand.handlers import StepTimeout
-from hourhand.handlers.run_context import RunContext, branch_of
-from hourhand.services.durable import run_records
+from hourhand.handlers._runs.context import RunContext, branch_of
 from hourhand.services.jobs.payload_store import PayloadStore
+from hourhand.services.runs import records
 from tests.world.durable import durable, durable_world
 from tests.world.runs import HandlerKilled
 from tests.world.world import World
@@ -313,7 +313,7 @@ def test_failed_reversals_are_named_beside_steps_without_one() -> None:
 def test_a_step_whose_result_does_not_fit_into_the_journal_is_reversed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(run_records, "MAX_RECORDS", 2)
+    monkeypatch.setattr(records, "MAX_RECORDS", 2)
     world = durable_world()
     reversed_: Reversals = []
 
@@ -648,7 +648,7 @@ def test_a_reset_of_older_code_gave_a_new_key() -> None:
 
 
 def test_no_step_gets_more_keys_than_are_reversed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hourhand.services.durable.redrives.MAX_EFFECTS", 2)
+    monkeypatch.setattr("hourhand.services.runs.redrives.MAX_EFFECTS", 2)
     card = Card(1, 2, 3)
     card.redrive(new_keys=True)
     with pytest.raises(InvalidInput, match="new_keys gives the step charge more than 2 keys"):

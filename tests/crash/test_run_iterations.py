@@ -8,8 +8,9 @@ from uuid import UUID
 import pytest
 
 from hourhand.domain.jobs.job import JobStatus
-from hourhand.handlers import InvalidCall, run_steps
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers import InvalidCall
+from hourhand.handlers._runs import steps
+from hourhand.handlers._runs.context import RunContext
 from hourhand.testing import replay
 from tests.world.durable import durable, durable_world
 from tests.world.runs import HandlerKilled
@@ -101,7 +102,7 @@ def test_iterations_within_rows_count_on_too() -> None:
 
 
 def test_rows_that_use_too_many_names_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_steps, "MAX_NAMES_BYTES", 50)
+    monkeypatch.setattr(steps, "MAX_NAMES_BYTES", 50)
     world = durable_world()
     refused: list[str] = []
 

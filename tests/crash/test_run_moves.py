@@ -15,7 +15,7 @@ from hourhand.domain.jobs.job import Content, Job
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.domain.jobs.waiting import WaitKind, WaitsFor
 from hourhand.domain.ticks.buckets import Entry
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers._runs.context import RunContext
 from hourhand.ports.job_store import Refused
 from tests.scenarios.steps import worn
 from tests.world.durable import durable, durable_world

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from hourhand import NotRetryable, Retry, StepFailed
-from hourhand.domain.durable.calls import (
+from hourhand.domain.errors import AlreadyCompleted, NotFound
+from hourhand.domain.jobs.job import ErrorInfo, JobStatus
+from hourhand.domain.runs.answers import (
     Failure,
     Place,
     RunLost,
@@ -20,8 +22,7 @@ from hourhand.domain.durable.calls import (
     Try,
     Value,
 )
-from hourhand.domain.durable.records import INLINE_BYTES, RecordKind, RecordOutcome
-from hourhand.domain.durable.run_calls import (
+from hourhand.domain.runs.calls import (
     BeginStep,
     EndStep,
     FailStep,
@@ -35,13 +36,12 @@ from hourhand.domain.durable.run_calls import (
     StartStep,
     WaitForSignal,
 )
-from hourhand.domain.durable.tokens import read_token
-from hourhand.domain.errors import AlreadyCompleted, NotFound
-from hourhand.domain.jobs.job import ErrorInfo, JobStatus
-from hourhand.handlers.run_context import RunContext, branch_of
-from hourhand.services.durable import run_waits
-from hourhand.services.durable.invocation import Invocation
-from hourhand.services.durable.run_waits import set_deadline
+from hourhand.domain.runs.records import INLINE_BYTES, RecordKind, RecordOutcome
+from hourhand.domain.runs.tokens import read_token
+from hourhand.handlers._runs.context import RunContext, branch_of
+from hourhand.services.runs import waits
+from hourhand.services.runs.invocation import Invocation
+from hourhand.services.runs.waits import set_deadline
 from tests.world.durable import durable, durable_world
 from tests.world.runs import HandlerKilled
 from tests.world.world import World
@@ -220,7 +220,7 @@ def test_a_wait_that_another_owner_ended_meanwhile_returns_the_same() -> None:
 def test_a_deadline_that_meets_a_signal_that_another_owner_took_returns_it() -> None:
     owners = Owners()
     owners.world.api.signals.send("run", "s", "1", "1")
-    assert isinstance(run_waits._next_signal(owners.zombie, "s", "s"), object)
+    assert isinstance(waits._next_signal(owners.zombie, "s", "s"), object)
     owners.zombie.answer(WaitForSignal("s", "s", timedelta(60), has_default=True))
     until = owners.owner.ports.clock.now() + timedelta(60)
     record = set_deadline(owners.owner, "s", "gs", until, 0)

@@ -12,8 +12,8 @@ import pytest
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.jobs.run_times import MAX_RUN
 from hourhand.domain.side_items import SideItemKind, SideItemUpdate
-from hourhand.handlers.run_context import RunContext
-from hourhand.services.durable import run_waits
+from hourhand.handlers._runs.context import RunContext
+from hourhand.services.runs import waits
 from hourhand.testing import Crash
 from tests.world.durable import durable, durable_world
 from tests.world.faults import Faults, When
@@ -84,7 +84,7 @@ def test_a_wait_that_was_reset_and_became_a_sleep_gives_its_signal_to_no_other_w
 def test_a_wait_finds_its_signal_behind_any_number_that_were_returned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(run_waits, "SIGNAL_PAGE", 2)
+    monkeypatch.setattr(waits, "SIGNAL_PAGE", 2)
     world = durable_world()
     got: list[Any] = []
 
@@ -197,8 +197,8 @@ def test_a_signal_is_kept_as_long_as_any_run_may_take_though_the_run_has_no_dead
 
 
 def test_a_run_with_more_signals_than_a_wait_reads_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_waits, "SIGNAL_PAGE", 1)
-    monkeypatch.setattr(run_waits, "MAX_SIGNAL_PAGES", 2)
+    monkeypatch.setattr(waits, "SIGNAL_PAGE", 1)
+    monkeypatch.setattr(waits, "MAX_SIGNAL_PAGES", 2)
     world = durable_world()
     world.submit(id="run")
     send(world, "x", 1)

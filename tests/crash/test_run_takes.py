@@ -11,7 +11,7 @@ import pytest
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.limits.declarations import Rate
 from hourhand.domain.side_items import SideItemKind
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers._runs.context import RunContext
 from hourhand.ports.side_item_store import SideItemWrite
 from tests.world.durable import DURABLE, durable
 from tests.world.runs import Behaviour, HandlerKilled

@@ -12,7 +12,7 @@ from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.waiting import WaitsFor
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.domain.limits.overrides import LimitChanges
-from hourhand.domain.limits.shards import shards_to_try, unpack_shards
+from hourhand.domain.limits.slot_shards import shards_to_try, unpack_shards
 from hourhand.domain.side_items import SideItemKind
 from hourhand.memory import MemoryHandlerDirectory
 from hourhand.ports.handler_directory import HandlerInfo

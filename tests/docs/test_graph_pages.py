@@ -8,12 +8,12 @@ from typing import Any
 
 import hourhand
 from hourhand import RunContext
-from hourhand.domain.durable.joins import MAX_CHILDREN
 from hourhand.domain.graphs.definition import MAX_MAP_ITEMS, MAX_NODES
 from hourhand.domain.graphs.parsing import parse_graph
 from hourhand.domain.graphs.rules import OnFailure, TriggerRule
+from hourhand.domain.runs.joins import MAX_CHILDREN
 from hourhand.handlers import Registry
-from hourhand.handlers.run_children import CHILD_OPTIONS, MAX_GATHERED
+from hourhand.handlers._runs.child_calls import CHILD_OPTIONS, MAX_GATHERED
 from hourhand.testing import FakeHourhand
 from tests.docs.pages import code, names, read, rows, section
 

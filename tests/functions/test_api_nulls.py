@@ -14,7 +14,7 @@ from hourhand.api.requests._models import StrictModel
 from hourhand.api.requests.graphs import GraphInput, parse_member
 from hourhand.api.routes import DOCUMENTED
 from hourhand.domain.errors import InvalidInput
-from hourhand.services.durable.members import members_of_graph
+from hourhand.services.runs.members import members_of_graph
 
 REQUIRED: Mapping[str, Mapping[str, Any]] = {
     "BackfillInput": {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"},

@@ -21,7 +21,7 @@ from hourhand.local.lambda_events import answer_body, gateway_event
 from hourhand.loopback import RunningServer
 from hourhand.memory import MemoryClock
 from hourhand.ports.handler_directory import HandlerInfo
-from hourhand.services.limits import retimes
+from hourhand.services.limits import rate_retimes
 from tests.unit.client.callers import Caller, Kind
 from tests.world.runs import fail, fail_for_good
 from tests.world.world import World
@@ -475,7 +475,7 @@ def test_a_handler_is_paused_and_resumed(caller: Caller, world: World) -> None:
 def test_waiting_jobs_of_a_rate_are_retimed_call_by_call(
     kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retimes, "MAX_JOBS_A_CALL", 2)
+    monkeypatch.setattr(rate_retimes, "MAX_JOBS_A_CALL", 2)
     rate = Rate(1, per=3600, key="tenant", name="bank")
     world = World(handlers=(HandlerInfo(name="greet", limits=(rate, Concurrency(3))),))
     caller = Caller(kind, Api(world), clock=world.clock)

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hourhand.domain.conditions import Path
-from hourhand.domain.durable.records import Record, record_of
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.runs.records import Record, record_of
 from hourhand.domain.side_items import SideItem, SideItemKind, SideItemUpdate, Stored
 from hourhand.domain.times import from_ms
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers._runs.context import RunContext
 from tests.examples import examples
 from tests.world.durable import durable, durable_world
 from tests.world.world import World

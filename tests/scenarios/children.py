@@ -8,11 +8,11 @@ from contextlib import suppress
 from typing import Any
 
 from hourhand import ChildFailed, MapFailed, NotRetryable
-from hourhand.domain.durable.joins import is_root, join_of, join_record_key
 from hourhand.domain.errors import WrongState
 from hourhand.domain.jobs.job import ErrorInfo, EventKind, Job, JobStatus, Outcome
+from hourhand.domain.runs.joins import is_root, join_of, join_record_key
 from hourhand.domain.side_items import SideItemKind
-from hourhand.handlers.run_context import RunContext, branch_of
+from hourhand.handlers._runs.context import RunContext, branch_of
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.execution import Disposition

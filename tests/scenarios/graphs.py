@@ -12,21 +12,21 @@ from functools import partial
 from typing import Any
 
 from hourhand.api.requests.jobs import JobSubmission
-from hourhand.domain.durable.built_in import BATCH, BUILT_IN, CALLBACKS, GRAPH, BatchStatus
-from hourhand.domain.durable.records import record_of
 from hourhand.domain.errors import BatchClosed, MembersMissing, Unavailable, WrongState
 from hourhand.domain.graphs.parsing import parse_graph
 from hourhand.domain.graphs.rules import Decision
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus, Outcome
 from hourhand.domain.jobs.parents import child_id, join_key
+from hourhand.domain.runs.built_in import BATCH, BUILT_IN, CALLBACKS, GRAPH, BatchStatus
+from hourhand.domain.runs.records import record_of
 from hourhand.domain.side_items import SideItemKind, SideItemUpdate
 from hourhand.domain.times import to_ms
 from hourhand.memory import MemoryClock, MemorySideItemStore
 from hourhand.ports.handler_runner import Finished, Pulse
 from hourhand.ports.queues import Delivery
 from hourhand.ports.side_item_store import SideItemWrite
-from hourhand.services.durable.graphs import SKIPPED
 from hourhand.services.jobs.execution import Disposition
+from hourhand.services.runs.graphs import SKIPPED
 from hourhand.wiring.adapters import Adapters
 from hourhand.wiring.functions import WorkerServices
 from tests.scenarios.steps import after

@@ -8,11 +8,11 @@ from contextlib import suppress
 from typing import Any
 
 from hourhand import NotRetryable
-from hourhand.domain.durable.records import RecordOutcome, record_of
 from hourhand.domain.errors import RunEnded, WrongState
 from hourhand.domain.jobs.job import JobStatus
+from hourhand.domain.runs.records import RecordOutcome, record_of
 from hourhand.domain.side_items import SideItemKind
-from hourhand.handlers.run_context import RunContext, branch_of
+from hourhand.handlers._runs.context import RunContext, branch_of
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.queues import Delivery
 from hourhand.services.jobs.execution import Disposition

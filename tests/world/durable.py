@@ -11,7 +11,7 @@ from typing import Any
 from hourhand.domain.jobs.job import Job
 from hourhand.handlers import Handler, Registry, Snooze, StopSignal, is_suspension, result_text
 from hourhand.handlers._context import attempt_of
-from hourhand.handlers.run_context import branch_of
+from hourhand.handlers._runs.context import branch_of
 from hourhand.ports.clock import Clock
 from hourhand.ports.handler_directory import HandlerInfo
 from hourhand.ports.handler_runner import Finished, Pulse

@@ -24,7 +24,7 @@ from hourhand.domain.limits.slot_writes import (
     take,
 )
 from hourhand.domain.limits.slots import Drop, generation_of, slot_number
-from hourhand.domain.limits.waiters import Waiter, rank_in_group
+from hourhand.domain.limits.wait_queue import Waiter, rank_in_group
 from hourhand.domain.schedules.schedule import Schedule, ScheduleDefinition
 from hourhand.memory import FAKE_SECRET, START
 from hourhand.ports.job_store import Applied

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     )
     from hourhand.handlers._canvas import chain, chord, group, link_error, starmap
     from hourhand.handlers._graph import Graph, result
-    from hourhand.handlers.run_context import RunContext
-    from hourhand.handlers.run_state import step_key
+    from hourhand.handlers._runs.context import RunContext
+    from hourhand.handlers._runs.state import step_key
 
 __all__ = [
     "AsyncClient",
@@ -81,14 +81,14 @@ _ELSEWHERE = {
     "AsyncClient": "hourhand.client",
     "Client": "hourhand.client",
     "Graph": "hourhand.handlers._graph",
-    "RunContext": "hourhand.handlers.run_context",
+    "RunContext": "hourhand.handlers._runs.context",
     "chain": "hourhand.handlers._canvas",
     "chord": "hourhand.handlers._canvas",
     "group": "hourhand.handlers._canvas",
     "link_error": "hourhand.handlers._canvas",
     "result": "hourhand.handlers._graph",
     "starmap": "hourhand.handlers._canvas",
-    "step_key": "hourhand.handlers.run_state",
+    "step_key": "hourhand.handlers._runs.state",
 }
 """What is in no module that every handler loads."""
 

@@ -13,7 +13,7 @@ from hourhand.aws.layout.side_item_names import LETTERS, RESERVED
 from hourhand.aws.side_item_store import DynamoSideItemStore, side_item_from, write_arguments
 from hourhand.aws.table_schema import EXPIRY, JOBS
 from hourhand.domain.conditions import Condition, Either, Fields, OneOf, equals
-from hourhand.domain.limits.shards import SLOTS_A_SHARD
+from hourhand.domain.limits.slot_shards import SLOTS_A_SHARD
 from hourhand.domain.limits.slot_writes import (
     MAX_LABEL_BYTES,
     Holder,

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from hourhand import Graph, Retry, job, result
-from hourhand.domain.durable.built_in import BATCH, BUILT_IN, GRAPH
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.jobs.run_times import DEFAULT_RUN
+from hourhand.domain.runs.built_in import BATCH, BUILT_IN, GRAPH
 from hourhand.handlers import JobContext, Registry
-from hourhand.handlers.built_in import built_in_handler
+from hourhand.handlers._built_in import built_in_handler
 from hourhand.memory import START
 from hourhand.services.jobs import execution
 from hourhand.testing import FakeHourhand

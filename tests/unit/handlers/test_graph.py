@@ -240,7 +240,7 @@ def test_packing_refuses_a_graph_that_is_invalid(registry: Registry) -> None:
 def test_the_registered_handler_runs_the_definition_of_that_moment(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runner = ModuleType("hourhand.handlers.graph_run")
+    runner = ModuleType("hourhand.handlers._built_in.graphs")
     calls: list[Any] = []
 
     def run_graph(ctx: Any, payload: Any) -> str:

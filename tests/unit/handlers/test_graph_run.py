@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from hourhand.domain.durable import joins
 from hourhand.domain.jobs.job import MAX_CONTENT_BYTES, JobStatus
+from hourhand.domain.runs import joins
 from hourhand.domain.times import rfc3339
-from hourhand.handlers import graph_run, run_children
-from hourhand.services.durable.graphs import NodeView
+from hourhand.handlers._built_in import graphs as graph_run
+from hourhand.handlers._runs import child_calls
 from hourhand.services.jobs.payload_store import PayloadStore
+from hourhand.services.runs.graphs import NodeView
 from tests.scenarios.graphs import GraphWorld, letters_of, put_graph
 
 DAY = 86_400
@@ -322,7 +323,7 @@ OVER_A = {"map": {"over": A}, "after": ["a"]}
 
 @pytest.fixture
 def small_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (graph_run, run_children):
+    for module in (graph_run, child_calls):
         monkeypatch.setattr(module, "MAX_CHILDREN", 10)
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from hourhand import Retry, RunContext, job
-from hourhand.domain.durable.calls import Suspension
-from hourhand.domain.durable.run_calls import LiveChildren
 from hourhand.domain.jobs.waiting import WaitKind
+from hourhand.domain.runs.answers import Suspension
+from hourhand.domain.runs.calls import LiveChildren
 from hourhand.handlers import JobContext, Registry
-from hourhand.handlers.run_context import branch_of, durable_context
-from hourhand.handlers.run_state import RunState
+from hourhand.handlers._runs.context import branch_of, durable_context
+from hourhand.handlers._runs.state import RunState
 from hourhand.memory import START
 from hourhand.testing import FakeHourhand, replay
 

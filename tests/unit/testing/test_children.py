@@ -10,7 +10,8 @@ import pytest
 
 from hourhand import ChildFailed, MapFailed, Retry, RunContext, TooManyChildren, job
 from hourhand.domain.errors import InvalidInput
-from hourhand.handlers import JobContext, Registry, run_children
+from hourhand.handlers import JobContext, Registry
+from hourhand.handlers._runs import child_calls
 from hourhand.memory import START
 from hourhand.testing import FakeHourhand, replay
 from hourhand.testing.replays import ReplayMismatch
@@ -399,7 +400,7 @@ def test_the_result_of_a_child_is_returned_whatever_its_size(
 def test_a_run_has_a_bounded_number_of_children_in_all(
     jobs: FakeHourhand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_children, "MAX_CHILDREN", 5)
+    monkeypatch.setattr(child_calls, "MAX_CHILDREN", 5)
 
     def two_maps(ctx: RunContext, _payload: Any) -> Any:
         ctx.map("one", [1, 2, 3], double)
@@ -417,7 +418,7 @@ def test_a_run_has_a_bounded_number_of_children_in_all(
 def test_a_handler_can_go_on_after_too_many_children(
     jobs: FakeHourhand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_children, "MAX_CHILDREN", 2)
+    monkeypatch.setattr(child_calls, "MAX_CHILDREN", 2)
 
     def fewer(ctx: RunContext, items: list[int]) -> Any:
         for asked in (items, items[:2]):
@@ -431,7 +432,7 @@ def test_a_handler_can_go_on_after_too_many_children(
 def test_a_restart_begins_to_count_children_again(
     jobs: FakeHourhand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_children, "MAX_CHILDREN", 2)
+    monkeypatch.setattr(child_calls, "MAX_CHILDREN", 2)
 
     def restarting(ctx: RunContext, left: int) -> Any:
         done = ctx.map("all", [left, left], double).results()

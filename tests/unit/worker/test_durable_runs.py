@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from hourhand import Retry
-from hourhand.domain.durable.calls import NOW, Suspension
-from hourhand.domain.durable.records import RecordKind, RecordOutcome
 from hourhand.domain.jobs.job import JobStatus, Outcome
 from hourhand.domain.jobs.waiting import WaitKind
+from hourhand.domain.runs.answers import NOW, Suspension
+from hourhand.domain.runs.records import RecordKind, RecordOutcome
 from hourhand.handlers import JobContext, Registry, Suspended
-from hourhand.handlers.run_context import RunContext
+from hourhand.handlers._runs.context import RunContext
 from hourhand.memory import (
     MemoryJobStore,
     MemoryObjectStore,
@@ -26,9 +26,9 @@ from hourhand.memory import (
 )
 from hourhand.ports.durable_run import OpenedRun
 from hourhand.ports.handler_runner import Finished
-from hourhand.services.durable.invocation import Invocation
-from hourhand.services.durable.runs import DurableRuns
-from hourhand.services.durable.values import RunPorts
+from hourhand.services.runs.invocation import Invocation
+from hourhand.services.runs.journals import DurableRuns
+from hourhand.services.runs.results import RunPorts
 from hourhand.worker import LoadedHandlers, RunLimits, ThreadRunner
 from tests.unit.worker.fakes import PATIENCE, PATIENT, FakePulse, OneRun, running_job
 from tests.world.aspects import NEVER_ASKED

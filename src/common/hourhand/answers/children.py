@@ -8,7 +8,7 @@ from typing import Annotated
 
 from hourhand.answers.answered import Answered
 from hourhand.answers.jobs import JobSummary
-from hourhand.domain.durable.built_in import BatchStatus
+from hourhand.domain.runs.built_in import BatchStatus
 
 
 class ChildCounts(Answered):

@@ -15,9 +15,9 @@ from typing import Any
 from hourhand.api.requests._errors import quoted
 from hourhand.api.requests.filters import BulkDiscard
 from hourhand.domain.callers import LOCAL, UNKNOWN
-from hourhand.domain.durable.built_in import CALLBACKS as CALLBACKS_OF_BATCH
 from hourhand.domain.errors import FieldError, Forbidden, HourhandError
 from hourhand.domain.jobs.submission import NewJob
+from hourhand.domain.runs.built_in import CALLBACKS as CALLBACKS_OF_BATCH
 from hourhand.settings import SCOPE_PREFIX
 
 MAX_TENANT_CHARACTERS = 128

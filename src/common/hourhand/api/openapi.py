@@ -33,8 +33,8 @@ from hourhand.api.requests.schedule_operations import CalendarInput, PreviewedSc
 from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.api.routes import DOCUMENTED
 from hourhand.api.routing import Route, Taken
-from hourhand.domain.durable.built_in import CALLBACKS
 from hourhand.domain.graphs.definition import MAX_NODES
+from hourhand.domain.runs.built_in import CALLBACKS
 from hourhand.settings import SCOPE_PREFIX
 
 API_VERSION = "1"

@@ -23,13 +23,6 @@ from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.audit import AuditService
 from hourhand.services.callers import Callers
-from hourhand.services.durable.batches import BatchService
-from hourhand.services.durable.callbacks import CallbackService
-from hourhand.services.durable.child_views import ChildViews
-from hourhand.services.durable.graphs import GraphService
-from hourhand.services.durable.redrives import RunRedrives
-from hourhand.services.durable.signals import SignalService
-from hourhand.services.durable.views import RunViews
 from hourhand.services.jobs.bulk import BulkService
 from hourhand.services.jobs.logs import LogService
 from hourhand.services.jobs.operations import OperationsService
@@ -37,6 +30,13 @@ from hourhand.services.jobs.pauses import HandlerPauseService
 from hourhand.services.jobs.queries import QueryService
 from hourhand.services.jobs.submission import SubmissionService
 from hourhand.services.limits.operations import LimitService
+from hourhand.services.runs.batches import BatchService
+from hourhand.services.runs.callbacks import CallbackService
+from hourhand.services.runs.child_views import ChildViews
+from hourhand.services.runs.graphs import GraphService
+from hourhand.services.runs.redrives import RunRedrives
+from hourhand.services.runs.signals import SignalService
+from hourhand.services.runs.views import RunViews
 from hourhand.services.schedules.backfills import BackfillService
 from hourhand.services.schedules.calendars import CalendarService
 from hourhand.services.schedules.grid import ScheduleGrid

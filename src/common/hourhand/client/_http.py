@@ -15,7 +15,7 @@ import httpx
 from hourhand.client._authorisation import Authorise
 from hourhand.client._endpoint import ENDPOINT_VARIABLE, LOCAL_ENDPOINT, Endpoint
 from hourhand.client._steps import Answer, Lost, Request
-from hourhand.domain.durable.tokens import hide_token
+from hourhand.domain.runs.tokens import hide_token
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 """API Gateway's answers have at most 10 MB, so a larger one is from another server."""

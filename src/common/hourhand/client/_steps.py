@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from hourhand.domain.durable.tokens import hide_token
 from hourhand.domain.ids import random_job_id
+from hourhand.domain.runs.tokens import hide_token
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

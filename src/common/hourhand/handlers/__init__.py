@@ -4,12 +4,12 @@ Importing this registers nothing and reads nothing; pydantic is imported only wh
 has a type that needs it.
 """
 
-from hourhand.domain.durable.calls import On
 from hourhand.domain.errors import InvalidDebounce, InvalidUnique
 from hourhand.domain.limits.debounce import Debounce
 from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
 from hourhand.domain.limits.keys import InvalidLimit
 from hourhand.domain.limits.unique_keys import Unique
+from hourhand.domain.runs.answers import On
 from hourhand.handlers._context import JobContext, Occurrence, RateLimit, StopReason, StopSignal
 from hourhand.handlers._errors import (
     CallbackFailed,

@@ -27,7 +27,7 @@ from hourhand.handlers._registry import Handler, Registry, default_registry
 from hourhand.handlers._results import result_text
 from hourhand.handlers._submission import blocking_submitter, handler_of_function
 
-_RUN_GRAPH = "hourhand.handlers.graph_run"
+_RUN_GRAPH = "hourhand.handlers._built_in.graphs"
 """The module of ``run_graph(ctx, payload)``, which runs the definition that is its payload."""
 
 HandlerLike = str | Callable[..., Any]

@@ -18,7 +18,7 @@ from http import HTTPStatus
 from typing import Any
 
 from hourhand.console.pages import About, Pages
-from hourhand.domain.durable.tokens import hide_token
+from hourhand.domain.runs.tokens import hide_token
 from hourhand.local.entry_points import Handler, LocalContext
 from hourhand.local.events import ApiAnswered, Listener
 from hourhand.local.lambda_events import answer_body, gateway_event

@@ -10,7 +10,7 @@ from hourhand.domain.jobs.job import Job
 
 if TYPE_CHECKING:
     # A worker without durable runs starts without the classes of their calls.
-    from hourhand.domain.durable.run_calls import RunCall
+    from hourhand.domain.runs.calls import RunCall
 
 R = TypeVar("R")
 
@@ -31,7 +31,7 @@ class DurableRun(Protocol):
         """The URL of the API, without a slash at its end; empty where it is not known."""
 
     def answer(self, call: RunCall[R]) -> R:
-        """Answer a call; see `hourhand.domain.durable.run_calls`.
+        """Answer a call; see `hourhand.domain.runs.calls`.
 
         Raises `RunEnds` where the run cannot go on, `RunLost` where another worker has it, and
         `Unavailable`.

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
-from hourhand.domain.durable.built_in import BUILT_IN
 from hourhand.domain.jobs.job import Priority
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.run_times import DEFAULT_RUN
 from hourhand.domain.limits.debounce import Debounce
 from hourhand.domain.limits.declarations import Limit
 from hourhand.domain.limits.unique_keys import Unique
+from hourhand.domain.runs.built_in import BUILT_IN
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol, TypeAlias
 
-from hourhand.domain.durable.calls import Suspension
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome, Progress
 from hourhand.domain.jobs.waiting import Reserved, TakenStart
+from hourhand.domain.runs.answers import Suspension
 from hourhand.ports.durable_run import DurableRun
 
 

@@ -26,7 +26,7 @@ from hourhand.handlers import (
     result_text,
 )
 from hourhand.handlers._context import attempt_of
-from hourhand.handlers.run_context import branch_of
+from hourhand.handlers._runs.context import branch_of
 from hourhand.job_logger import fields_of
 from hourhand.memory.job_logs import MemoryJobLogs
 from hourhand.ports.clock import Clock

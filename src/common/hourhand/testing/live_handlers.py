@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hourhand.domain.durable.built_in import BUILT_IN
+from hourhand.domain.runs.built_in import BUILT_IN
 from hourhand.handlers import Handler, Registry
 from hourhand.ports.handler_directory import HandlerInfo
 

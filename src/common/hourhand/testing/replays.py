@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, cast
 
-from hourhand.domain.durable.calls import Suspension
-from hourhand.domain.durable.joins import ChildrenCall, JoinedCall, JoinRecord
-from hourhand.domain.durable.records import (
+from hourhand.domain.ids import canonical_json
+from hourhand.domain.jobs.job import Content, ErrorInfo, Job, JobStatus
+from hourhand.domain.runs.answers import Suspension
+from hourhand.domain.runs.joins import ChildrenCall, JoinedCall, JoinRecord
+from hourhand.domain.runs.records import (
     KIND_NAMES,
     Journal,
     Record,
@@ -19,22 +21,20 @@ from hourhand.domain.durable.records import (
     RecordOutcome,
     error_text,
 )
-from hourhand.domain.ids import canonical_json
-from hourhand.domain.jobs.job import Content, ErrorInfo, Job, JobStatus
 from hourhand.domain.times import to_ms
 from hourhand.handlers import Handler, JobContext, Registry, is_suspension
-from hourhand.handlers.run_context import RunContext, branch_of, durable_context
-from hourhand.handlers.run_state import Restart, RunState
+from hourhand.handlers._runs.context import RunContext, branch_of, durable_context
+from hourhand.handlers._runs.state import Restart, RunState
 from hourhand.memory.clock import START, MemoryClock
 from hourhand.memory.job_store import MemoryJobStore
 from hourhand.memory.object_store import MemoryObjectStore
 from hourhand.memory.randomness import MemoryRandomness
 from hourhand.memory.side_item_store import MemorySideItemStore
 from hourhand.memory.telemetry import RecordingTelemetry
-from hourhand.services.durable.children import Children
-from hourhand.services.durable.invocation import Invocation
-from hourhand.services.durable.runs import scope_of
-from hourhand.services.durable.values import RunPorts
+from hourhand.services.runs.children import Children
+from hourhand.services.runs.invocation import Invocation
+from hourhand.services.runs.journals import scope_of
+from hourhand.services.runs.results import RunPorts
 from hourhand.testing.events import ENDPOINT
 
 _KINDS = {name: kind for kind, name in KIND_NAMES.items()}

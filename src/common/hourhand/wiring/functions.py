@@ -62,9 +62,6 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     from hourhand.api.payload_check import PayloadChecks
     from hourhand.api.routing import Services
     from hourhand.services.audit import AuditService
-    from hourhand.services.durable.batches import BatchService
-    from hourhand.services.durable.child_views import ChildViews
-    from hourhand.services.durable.graphs import GraphService
     from hourhand.services.jobs.bulk import BulkService
     from hourhand.services.jobs.logs import LogService
     from hourhand.services.jobs.pauses import HandlerPauseService
@@ -72,7 +69,10 @@ def wire_api(settings: Settings, adapters: Adapters | None = None) -> Services:
     from hourhand.services.jobs.submission import SubmissionService
     from hourhand.services.jobs.unique_jobs import UniqueJobs
     from hourhand.services.limits.operations import LimitService
-    from hourhand.services.limits.retimes import Retimes
+    from hourhand.services.limits.rate_retimes import Retimes
+    from hourhand.services.runs.batches import BatchService
+    from hourhand.services.runs.child_views import ChildViews
+    from hourhand.services.runs.graphs import GraphService
     from hourhand.services.schedules.backfills import BackfillService
     from hourhand.services.schedules.calendars import CalendarService
     from hourhand.services.schedules.grid import ScheduleGrid
@@ -163,7 +163,6 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     It needs ``idempotency``, ``schedules``, ``side_items`` and ``deployment``.
     """
     from hourhand.handlers import load_handlers
-    from hourhand.services.durable.parent_rule import ParentRule
     from hourhand.services.groups.admission import OccurrenceRule
     from hourhand.services.jobs.attempt import AttemptTools
     from hourhand.services.jobs.execution import ExecutionService
@@ -171,6 +170,7 @@ def wire_worker(settings: Settings, adapters: Adapters | None = None) -> WorkerS
     from hourhand.services.jobs.pauses import PauseRule
     from hourhand.services.jobs.unique_jobs import DebounceRule
     from hourhand.services.limits.aspect import RuleOfLimits
+    from hourhand.services.runs.parent_rule import ParentRule
     from hourhand.worker import FaultTimer, WorkerRuntime
 
     # With adapters in memory, the process belongs to its tests or to the memory cloud.

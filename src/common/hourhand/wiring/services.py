@@ -16,17 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hourhand.services.callers import Callers
-    from hourhand.services.durable.callbacks import CallbackService
-    from hourhand.services.durable.child_ends import ChildEnds
-    from hourhand.services.durable.children import Children, StoredResults
-    from hourhand.services.durable.compensation import Compensations
-    from hourhand.services.durable.completions import Completer
-    from hourhand.services.durable.members import MemberChecks
-    from hourhand.services.durable.redrives import RunRedrives
-    from hourhand.services.durable.runs import DurableRuns
-    from hourhand.services.durable.signals import SignalService
-    from hourhand.services.durable.values import RunPorts
-    from hourhand.services.durable.views import RunViews
     from hourhand.services.jobs.aspects import EndTask, StartRule
     from hourhand.services.jobs.due import DueJobs
     from hourhand.services.jobs.known_pauses import KnownPauses
@@ -41,12 +30,23 @@ if TYPE_CHECKING:
     from hourhand.services.limits.aspect import LimitsAspect
     from hourhand.services.limits.deadlocks import Deadlocks
     from hourhand.services.limits.job_limits import JobLimits, KnownOverrides
+    from hourhand.services.limits.queue_rechecks import Rechecks
     from hourhand.services.limits.rate_admission import RateWaits
     from hourhand.services.limits.rate_limiters import RateLimiters
-    from hourhand.services.limits.rechecks import Rechecks
     from hourhand.services.limits.slot_tables import SlotTables
     from hourhand.services.limits.slot_waits import SlotWaits
     from hourhand.services.limits.wait_queues import WaitQueues
+    from hourhand.services.runs.callbacks import CallbackService
+    from hourhand.services.runs.child_ends import ChildEnds
+    from hourhand.services.runs.children import Children, StoredResults
+    from hourhand.services.runs.compensation import Compensations
+    from hourhand.services.runs.completions import Completer
+    from hourhand.services.runs.journals import DurableRuns
+    from hourhand.services.runs.members import MemberChecks
+    from hourhand.services.runs.redrives import RunRedrives
+    from hourhand.services.runs.results import RunPorts
+    from hourhand.services.runs.signals import SignalService
+    from hourhand.services.runs.views import RunViews
     from hourhand.services.schedules.backfills import BackfillWork
     from hourhand.services.schedules.compiled_rules import CompiledRules
     from hourhand.services.schedules.declarations import DeclaredSchedules
@@ -99,7 +99,7 @@ class Wiring:
         """``pauses_schedules`` is false in a worker, which may not write schedules.
 
         ``check_payload`` judges what callers send, so only the API has one. ``cancelled_together``:
-        see `hourhand.services.durable.children.Children`. ``worker`` names a worker in leases and
+        see `hourhand.services.runs.children.Children`. ``worker`` names a worker in leases and
         histories.
         """
         self.settings = settings
@@ -211,20 +211,20 @@ class Wiring:
 
     @cached_property
     def child_ends(self) -> ChildEnds:
-        from hourhand.services.durable.child_ends import ChildEnds
+        from hourhand.services.runs.child_ends import ChildEnds
 
         return self.build(ChildEnds)
 
     @cached_property
     def children(self) -> Children:
-        from hourhand.services.durable.children import Children
+        from hourhand.services.runs.children import Children
 
         return self.build(Children, parse=read_child, deadlocks=self.later("deadlocks"))
 
     @cached_property
     def members(self) -> MemberChecks:
         from hourhand.api.requests.graphs import parse_member
-        from hourhand.services.durable.members import MemberChecks
+        from hourhand.services.runs.members import MemberChecks
 
         return self.build(MemberChecks, parse=parse_member)
 
@@ -236,13 +236,13 @@ class Wiring:
 
     @cached_property
     def compensations(self) -> Compensations:
-        from hourhand.services.durable.compensation import Compensations
+        from hourhand.services.runs.compensation import Compensations
 
         return self.build(Compensations)
 
     @cached_property
     def results(self) -> StoredResults:
-        from hourhand.services.durable.children import StoredResults
+        from hourhand.services.runs.children import StoredResults
 
         return self.build(StoredResults)
 
@@ -323,7 +323,7 @@ class Wiring:
 
     @cached_property
     def rechecks(self) -> Rechecks:
-        from hourhand.services.limits.rechecks import Rechecks
+        from hourhand.services.limits.queue_rechecks import Rechecks
 
         later = self.later("deadlocks")
         return self.build(Rechecks, queues=self.wait_queues, deadlocks=later)
@@ -336,7 +336,7 @@ class Wiring:
 
     @cached_property
     def ports(self) -> RunPorts:
-        from hourhand.services.durable.values import RunPorts
+        from hourhand.services.runs.results import RunPorts
 
         return self.build(
             RunPorts,
@@ -347,37 +347,37 @@ class Wiring:
 
     @cached_property
     def runs(self) -> DurableRuns:
-        from hourhand.services.durable.runs import DurableRuns
+        from hourhand.services.runs.journals import DurableRuns
 
         return self.build(DurableRuns)
 
     @cached_property
     def completer(self) -> Completer:
-        from hourhand.services.durable.completions import Completer
+        from hourhand.services.runs.completions import Completer
 
         return self.build(Completer)
 
     @cached_property
     def signals(self) -> SignalService:
-        from hourhand.services.durable.signals import SignalService
+        from hourhand.services.runs.signals import SignalService
 
         return self.build(SignalService)
 
     @cached_property
     def callbacks(self) -> CallbackService:
-        from hourhand.services.durable.callbacks import CallbackService
+        from hourhand.services.runs.callbacks import CallbackService
 
         return self.build(CallbackService)
 
     @cached_property
     def run_views(self) -> RunViews:
-        from hourhand.services.durable.views import RunViews
+        from hourhand.services.runs.views import RunViews
 
         return self.build(RunViews)
 
     @cached_property
     def run_redrives(self) -> RunRedrives:
-        from hourhand.services.durable.redrives import RunRedrives
+        from hourhand.services.runs.redrives import RunRedrives
 
         return self.build(RunRedrives)
 

@@ -10,11 +10,11 @@ from datetime import timedelta
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from hourhand.domain.durable.built_in import BUILT_IN
-from hourhand.domain.durable.calls import NOT_DURABLE
 from hourhand.domain.jobs.job import ErrorInfo, Job, Outcome
 from hourhand.domain.jobs.unknown_handler import wait_for_handler
 from hourhand.domain.jobs.waiting import TakenStart
+from hourhand.domain.runs.answers import NOT_DURABLE
+from hourhand.domain.runs.built_in import BUILT_IN
 from hourhand.domain.times import floor_ms
 from hourhand.handlers import (
     Handler,
@@ -36,7 +36,7 @@ from hourhand.worker._tools import RunnerTools
 from hourhand.worker._watch import Heart, Watch
 
 if TYPE_CHECKING:
-    from hourhand.handlers.run_context import RunContext
+    from hourhand.handlers._runs.context import RunContext
 
 WHAT_TO_DO = (
     "A deployment removed it, or has not added it yet: deploy the handler, then redrive the job."
@@ -233,7 +233,7 @@ def handler_of(job: Job, find: Callable[[str], Handler]) -> Handler:
     if job.handler not in BUILT_IN:
         return find(job.handler)
     # Imported here, as the context of durable handlers.
-    from hourhand.handlers.built_in import built_in_handler  # noqa: PLC0415
+    from hourhand.handlers._built_in import built_in_handler  # noqa: PLC0415
 
     return built_in_handler(job.handler, find)
 
@@ -241,8 +241,8 @@ def handler_of(job: Job, find: Callable[[str], Handler]) -> Handler:
 def run_context(context: JobContext, handler: Handler, pulse: Pulse) -> RunContext | Finished:
     """Return the context of a durable handler; how the attempt ends if its run cannot go on."""
     # Imported here: it needs asyncio, whose import takes 0.03 s.
-    from hourhand.handlers.run_context import durable_context  # noqa: PLC0415
-    from hourhand.handlers.run_state import RunState  # noqa: PLC0415
+    from hourhand.handlers._runs.context import durable_context  # noqa: PLC0415
+    from hourhand.handlers._runs.state import RunState  # noqa: PLC0415
 
     opened = pulse.open_run()
     if isinstance(opened, Finished):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hourhand.domain.limits.waiters import STRIDE, rank_given, share_key, share_write
+from hourhand.domain.limits.wait_queue import STRIDE, rank_given, share_key, share_write
 from hourhand.domain.side_items import SideItem, SideItemKind
 from tests.unit.domain.job_samples import NOW
 

@@ -22,7 +22,7 @@ from hourhand.domain.limits.slot_writes import (
     take,
 )
 from hourhand.domain.limits.slots import Drop, Replace, slot_number
-from hourhand.domain.limits.waiters import Waiter
+from hourhand.domain.limits.wait_queue import Waiter
 from hourhand.domain.side_items import SideItem, SideItemUpdate, SideKey
 from tests.unit.domain.job_samples import NOW, after
 

@@ -9,8 +9,8 @@ import pytest
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.domain.limits.overrides import LimitChanges
-from hourhand.domain.limits.shards import shards_to_try
-from hourhand.domain.limits.waiters import STRIDE
+from hourhand.domain.limits.slot_shards import shards_to_try
+from hourhand.domain.limits.wait_queue import STRIDE
 from hourhand.domain.times import rfc3339
 from hourhand.memory import START
 from hourhand.ports.handler_runner import Finished, Pulse

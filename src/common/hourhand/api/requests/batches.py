@@ -9,9 +9,9 @@ from hourhand.api.requests._limits import MAX_BATCH_JOBS
 from hourhand.api.requests._models import RequestModel, StrictModel
 from hourhand.api.requests.graphs import run_submission
 from hourhand.api.requests.jobs import OwnId, Tenant, payload_text
-from hourhand.domain.durable.built_in import BATCH, CALLBACKS, MEMBERS
-from hourhand.domain.durable.joins import MAX_CHILDREN
 from hourhand.domain.jobs.submission import NewJob
+from hourhand.domain.runs.built_in import BATCH, CALLBACKS, MEMBERS
+from hourhand.domain.runs.joins import MAX_CHILDREN
 
 Members = Annotated[list[Any], Field(max_length=MAX_BATCH_JOBS)]
 """Jobs; each is checked when the batch, or the addition, is submitted."""

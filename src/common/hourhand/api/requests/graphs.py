@@ -10,12 +10,12 @@ from hourhand.api.requests._errors import OTHER_WORDS, field_names, invalid, val
 from hourhand.api.requests._limits import MAX_FIELD_ERRORS
 from hourhand.api.requests._models import RequestModel, StrictModel
 from hourhand.api.requests.jobs import JobSubmission, OwnId, PriorityName, Tenant
-from hourhand.domain.durable.built_in import GRAPH
-from hourhand.domain.durable.names import MAX_NAME, NAME
 from hourhand.domain.errors import FieldError, unknown_field
 from hourhand.domain.graphs.definition import MAX_NODES, GraphDefinition
 from hourhand.domain.graphs.parsing import parse_graph
 from hourhand.domain.jobs.submission import NewJob
+from hourhand.domain.runs.built_in import GRAPH
+from hourhand.domain.runs.names import MAX_NAME, NAME
 
 _NAMED_BY_RUN = "cannot be given: the run that submits the job names it"
 _ONE_JOB = "cannot be given: each job of a graph or a batch is a job of its own"

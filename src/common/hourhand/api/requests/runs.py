@@ -10,9 +10,9 @@ from hourhand.api.requests._models import RequestModel, StrictModel
 from hourhand.api.requests.filters import Cursor, CursorOfOrder, OrderName, PageSize, StatusName
 from hourhand.api.requests.jobs import payload_text
 from hourhand.api.requests.schedule_operations import PageRequest
-from hourhand.domain.durable.names import MAX_PATH, PATH, SIGNAL_ID
 from hourhand.domain.errors import FieldError
 from hourhand.domain.jobs.log import ListOrder
+from hourhand.domain.runs.names import MAX_PATH, PATH, SIGNAL_ID
 
 MAX_REDRIVEN_PATHS = 100
 MAX_ERROR_TYPE = 100

@@ -19,9 +19,9 @@ from hourhand.api.requests.schedule_operations import PageRequest
 from hourhand.api.routing import Route, RouteTable, Services
 from hourhand.api.views.jobs import job_response
 from hourhand.api.views.runs import accepted, journal_page, redrive_plan, step_page
-from hourhand.domain.durable.names import name_problem
 from hourhand.domain.errors import FieldError, InvalidInput
 from hourhand.domain.jobs.job import ErrorInfo
+from hourhand.domain.runs.names import name_problem
 
 ROUTES = RouteTable(Route)
 

@@ -9,11 +9,11 @@ from hourhand.answers import children, graphs
 from hourhand.api.views.jobs import job_summary
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus
 from hourhand.json_dataclasses import to_json
-from hourhand.services.durable.batches import BatchView
-from hourhand.services.durable.child_views import ChildPage
-from hourhand.services.durable.graphs import GraphView, NodeView
-from hourhand.services.durable.redrives import RedrivePlan
 from hourhand.services.jobs.queries import JobReport, summary
+from hourhand.services.runs.batches import BatchView
+from hourhand.services.runs.child_views import ChildPage
+from hourhand.services.runs.graphs import GraphView, NodeView
+from hourhand.services.runs.redrives import RedrivePlan
 from hourhand.services.schedules.grid import GridRow
 
 

@@ -6,12 +6,12 @@ import json
 from typing import Any
 
 from hourhand.answers import runs
-from hourhand.domain.durable.joins import JoinedCall
-from hourhand.domain.durable.records import KIND_NAMES, Record, RecordOutcome
+from hourhand.domain.runs.joins import JoinedCall
+from hourhand.domain.runs.records import KIND_NAMES, Record, RecordOutcome
 from hourhand.domain.times import from_ms
 from hourhand.json_dataclasses import to_json
-from hourhand.services.durable.redrives import RedrivePlan
-from hourhand.services.durable.views import JournalView, StepView, StepViews
+from hourhand.services.runs.redrives import RedrivePlan
+from hourhand.services.runs.views import JournalView, StepView, StepViews
 
 MAX_SHOWN_RESULT = 1_000_000
 """Characters of a result in a page of a journal; a larger one is omitted."""

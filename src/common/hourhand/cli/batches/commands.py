@@ -20,8 +20,8 @@ from hourhand.cli.output.times import NOTHING
 from hourhand.cli.reading import read_json
 from hourhand.cli.session import Session
 from hourhand.cli.verbs import verb
-from hourhand.domain.durable.built_in import CALLBACKS, MEMBERS
 from hourhand.domain.errors import unknown_field
+from hourhand.domain.runs.built_in import CALLBACKS, MEMBERS
 
 FIELDS = (MEMBERS, *CALLBACKS, "id", "open", "tenant")
 STYLES = {

@@ -9,8 +9,6 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any, TypeGuard
 
-from hourhand.domain.durable.joins import MAX_CHILDREN
-from hourhand.domain.durable.names import name_problem
 from hourhand.domain.errors import (
     FieldError,
     InvalidInput,
@@ -40,6 +38,8 @@ from hourhand.domain.graphs.references import (
 )
 from hourhand.domain.graphs.rules import OnFailure, TriggerRule
 from hourhand.domain.ids import canonical_json, json_integer
+from hourhand.domain.runs.joins import MAX_CHILDREN
+from hourhand.domain.runs.names import name_problem
 
 MAX_PROBLEMS = 20
 """How many problems an error lists."""

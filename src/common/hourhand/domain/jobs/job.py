@@ -336,7 +336,7 @@ class Job:
     # The digests of the keys that its other fields do not give, see
     # `hourhand.domain.limits.job_limits`.
     limit_keys: bytes | None = None
-    # The shards in which its last claim found its slots, see `hourhand.domain.limits.shards`.
+    # The shards in which its last claim found its slots, see `hourhand.domain.limits.slot_shards`.
     slot_shards: bytes | None = None
     # The digest of its unique key, and the incarnation of that key, see
     # `hourhand.domain.limits.unique_keys`.

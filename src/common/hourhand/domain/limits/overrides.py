@@ -16,7 +16,7 @@ from hourhand.domain.errors import WrongState
 from hourhand.domain.limits.declarations import Limit, settable
 from hourhand.domain.limits.job_limits import JobLimit
 from hourhand.domain.limits.keys import KeySource, key_digest
-from hourhand.domain.limits.shards import shard_count
+from hourhand.domain.limits.slot_shards import shard_count
 
 MAX_OVERRIDES = 200
 """Limits that are overridden at a time: the record, which every worker reads, stays small."""

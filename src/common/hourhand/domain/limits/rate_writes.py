@@ -43,7 +43,7 @@ RESET_AT = "reset_at"
 STARTS = "starts"
 WINDOW = "window"
 WINDOW_STARTS = "window_starts"
-"""The attributes of a state. The last three are those of `hourhand.domain.limits.windows`."""
+"""The attributes of a state. The last three are those of `hourhand.domain.limits.rate_windows`."""
 
 
 class Pass(StrEnum):

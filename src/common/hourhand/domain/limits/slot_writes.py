@@ -33,7 +33,7 @@ from hourhand.domain.limits.slots import (
     last_number,
     next_generation_number,
 )
-from hourhand.domain.limits.waiters import Waiter
+from hourhand.domain.limits.wait_queue import Waiter
 from hourhand.domain.side_items import (
     LIMIT_PREFIX,
     SEAT_PREFIX,

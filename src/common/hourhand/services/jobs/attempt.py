@@ -9,12 +9,12 @@ from enum import Enum, auto
 from functools import partial
 from typing import Any
 
-from hourhand.domain.durable.calls import NOW, REPLAY_MISMATCH, RunEnds, RunLost
 from hourhand.domain.errors import Unavailable, WrittenByNewer
 from hourhand.domain.jobs import transitions
 from hourhand.domain.jobs.job import Attempt, Content, ErrorInfo, Job, Outcome, Progress
 from hourhand.domain.jobs.run_times import LONGEST_WAIT
 from hourhand.domain.jobs.waiting import Reserved, TakenStart, WaitsFor
+from hourhand.domain.runs.answers import NOW, REPLAY_MISMATCH, RunEnds, RunLost
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import ceil_seconds
 from hourhand.ports.clock import Clock

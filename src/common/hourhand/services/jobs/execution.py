@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from hourhand.domain.durable.calls import RunEnds
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.history import attempts_of, last_error
 from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus, OnLost, Outcome
 from hourhand.domain.jobs.transitions import Transition, claim, take_over
-from hourhand.domain.limits.shards import pack_shards
+from hourhand.domain.limits.slot_shards import pack_shards
+from hourhand.domain.runs.answers import RunEnds
 from hourhand.domain.ticks.timings import SQS_MAX_VISIBILITY
 from hourhand.domain.times import ceil_seconds, floor_seconds, rfc3339
 from hourhand.ports.handler_directory import HandlerDirectory, run_timeout

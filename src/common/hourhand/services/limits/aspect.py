@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.outbox import waits_for_slot
 from hourhand.domain.jobs.waiting import Reserved, TakenStart
-from hourhand.domain.limits.shards import unpack_shards
+from hourhand.domain.limits.slot_shards import unpack_shards
 from hourhand.domain.limits.slots import generation_ended, slot_ends
 from hourhand.ports.handler_directory import HandlerDirectory
 from hourhand.ports.job_store import JobDetails

@@ -11,9 +11,9 @@ from hourhand.domain.jobs.parents import MAX_LEVELS
 from hourhand.domain.jobs.run_times import LONGEST_WAIT
 from hourhand.domain.jobs.waiting import WaitKind
 from hourhand.domain.limits.declarations import Holds
-from hourhand.services.durable.children import READ_TOGETHER, calls_of, open_children
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.slot_tables import Slots, SlotTables
+from hourhand.services.runs.children import READ_TOGETHER, calls_of, open_children
 
 DEADLOCK = "Deadlock"
 """The type of the error with which the descendant ends."""

@@ -44,7 +44,7 @@ from hourhand.ports.telemetry import Telemetry
 from hourhand.services.cursors import seal, unseal
 from hourhand.services.jobs.bulk import BulkResult
 from hourhand.services.limits.job_limits import KnownOverrides
-from hourhand.services.limits.retimes import RetimePosition, Retimes
+from hourhand.services.limits.rate_retimes import RetimePosition, Retimes
 from hourhand.services.limits.slot_tables import Slots, SlotTables
 from hourhand.services.limits.wait_queues import WaitQueues
 

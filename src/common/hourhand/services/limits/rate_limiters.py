@@ -16,6 +16,7 @@ from hourhand.domain.jobs.job import Job
 from hourhand.domain.limits.declarations import Rate
 from hourhand.domain.limits.job_limits import JobLimit, cost_of
 from hourhand.domain.limits.keys import KeyFields
+from hourhand.domain.limits.rate_windows import Windows
 from hourhand.domain.limits.rate_writes import (
     NO_LEAD,
     Pass,
@@ -40,7 +41,6 @@ from hourhand.domain.limits.rates import (
     pace_of,
     rate_shards,
 )
-from hourhand.domain.limits.windows import Windows
 from hourhand.domain.side_items import SideItemUpdate, SideKey
 from hourhand.domain.times import from_ms, to_ms
 from hourhand.ports.clock import Clock

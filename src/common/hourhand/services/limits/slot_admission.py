@@ -18,14 +18,14 @@ from hourhand.domain.jobs.job import Job, JobStatus
 from hourhand.domain.jobs.transitions import park, request_cancel
 from hourhand.domain.jobs.waiting import WaitKind, WaitsFor
 from hourhand.domain.limits.declarations import OnFull
-from hourhand.domain.limits.shards import pack_shards, shards_to_try, unpack_shards
+from hourhand.domain.limits.slot_shards import pack_shards, shards_to_try, unpack_shards
 from hourhand.domain.limits.slots import (
     Step,
     first_step,
     is_dead_holder,
     waits_in_any_case,
 )
-from hourhand.domain.limits.waiters import LAST_RANK, Waiter, rank_in_group, rank_of
+from hourhand.domain.limits.wait_queue import LAST_RANK, Waiter, rank_in_group, rank_of
 from hourhand.domain.schedules.schedule import SkipReason
 from hourhand.ports.job_store import Applied
 from hourhand.services.jobs.aspects import Candidate, Deferred

@@ -19,7 +19,7 @@ from hourhand.domain.jobs.waiting import (
 )
 from hourhand.domain.limits.declarations import MAX_SEATS, Concurrency, Holds, OnFull, Order
 from hourhand.domain.limits.job_limits import JobLimit, overlap_limit
-from hourhand.domain.limits.shards import shard_count, share_of
+from hourhand.domain.limits.slot_shards import shard_count, share_of
 from hourhand.domain.limits.slot_writes import (
     Holder,
     create,
@@ -48,7 +48,7 @@ from hourhand.domain.limits.slots import (
     precedes,
     slot_number,
 )
-from hourhand.domain.limits.waiters import Waiter, rank_given, share_key, share_write
+from hourhand.domain.limits.wait_queue import Waiter, rank_given, share_key, share_write
 from hourhand.domain.schedules.schedule import incarnation_key
 from hourhand.domain.side_items import (
     SEAT_PREFIX,

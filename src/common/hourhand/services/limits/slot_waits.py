@@ -10,7 +10,7 @@ from hourhand.domain.jobs.pauses import Waiting
 from hourhand.domain.jobs.waiting import MAX_POSITION, WaitKind
 from hourhand.domain.limits.declarations import Concurrency
 from hourhand.domain.limits.job_limits import waits_for_group
-from hourhand.domain.limits.waiters import Waiter, WaiterState, state_of
+from hourhand.domain.limits.wait_queue import Waiter, WaiterState, state_of
 from hourhand.services.limits.job_limits import JobLimits
 from hourhand.services.limits.slot_tables import Slots, SlotTables
 

@@ -15,7 +15,7 @@ from functools import partial
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.job import TICK, Job, JobStatus
 from hourhand.domain.jobs.transitions import unpark
-from hourhand.domain.limits.shards import other_shard, pack_shards, unpack_shards
+from hourhand.domain.limits.slot_shards import other_shard, pack_shards, unpack_shards
 from hourhand.domain.limits.slots import (
     Replace,
     SlotsRecord,
@@ -24,7 +24,7 @@ from hourhand.domain.limits.slots import (
     last_number,
     place_to_try,
 )
-from hourhand.domain.limits.waiters import MAX_STRAY_RECORDS, Waiter, WaiterState, state_of
+from hourhand.domain.limits.wait_queue import MAX_STRAY_RECORDS, Waiter, WaiterState, state_of
 from hourhand.domain.ticks.timings import Timings
 from hourhand.domain.times import ceil_seconds
 from hourhand.ports.queues import Outgoing, Queues

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hourhand.domain.errors import NotFound, WrongState
 from hourhand.domain.jobs.job import Job
-from hourhand.services.durable.graphs import GraphService, GraphView
+from hourhand.services.runs.graphs import GraphService, GraphView
 from hourhand.services.schedules.queries import OccurrenceQueries
 
 

@@ -39,7 +39,7 @@ from hourhand.ports.queues import Queues
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.parking import Parking
 from hourhand.services.jobs.recovery import RecoveryService
-from hourhand.services.limits.rechecks import Rechecks, SweepRechecks
+from hourhand.services.limits.queue_rechecks import Rechecks, SweepRechecks
 from hourhand.services.optional import leaving_newer, read_readable, reason_of
 from hourhand.services.ticks.dispatch import Dispatcher, ToDispatch, is_again
 

@@ -33,7 +33,7 @@ from hourhand.services.jobs.parking import Parking
 from hourhand.services.jobs.pauses import EndedPauses
 from hourhand.services.jobs.quota_gate import QuotaGate
 from hourhand.services.jobs.recovery import RecoveryService
-from hourhand.services.limits.rechecks import Rechecks
+from hourhand.services.limits.queue_rechecks import Rechecks
 from hourhand.services.optional import ask_optionally, log_newer
 from hourhand.services.schedules.due_schedules import ScheduleSweep, VisitCounts
 from hourhand.services.ticks.changed_limits import ChangedLimits

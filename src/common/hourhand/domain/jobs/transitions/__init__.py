@@ -26,17 +26,6 @@ from hourhand.domain.jobs.transitions._dispatch import (
     refile,
     unmark,
 )
-from hourhand.domain.jobs.transitions._durable import (
-    clear_flag,
-    count_signal,
-    flag,
-    keep_journal,
-    mark_compensated,
-    prolong_child,
-    restart,
-    suspend,
-    wake,
-)
 from hourhand.domain.jobs.transitions._operations import (
     adopt,
     cancel_waiting,
@@ -49,6 +38,17 @@ from hourhand.domain.jobs.transitions._operations import (
 )
 from hourhand.domain.jobs.transitions._parts import KEY_HOLDS_AT_LEAST, keep_after_end
 from hourhand.domain.jobs.transitions._recovery import expire, finish, give_up, recover
+from hourhand.domain.jobs.transitions._runs import (
+    clear_flag,
+    count_signal,
+    flag,
+    keep_journal,
+    mark_compensated,
+    prolong_child,
+    restart,
+    suspend,
+    wake,
+)
 from hourhand.domain.jobs.transitions._transition import Transition, recording
 from hourhand.domain.jobs.transitions._waiting import park, unpark
 

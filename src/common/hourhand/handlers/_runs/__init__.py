@@ -1,0 +1,1 @@
+"""The context of a durable handler, and the calls that it makes of its run."""
