@@ -147,9 +147,7 @@ def test_a_job_takes_a_slot_if_more_are_free_than_wait_before_it(
     assert found is step
 
 
-@pytest.mark.parametrize(
-    ("generation", "step"), [(1, Step.PASSED), (2, Step.HOLDS), (3, Step.TAKE)]
-)
+@pytest.mark.parametrize(("generation", "step"), [(1, Step.HOLDS), (2, Step.HOLDS), (3, Step.TAKE)])
 def test_a_job_that_holds_a_slot_goes_by_its_generation(generation: int, step: Step) -> None:
     full = SlotsRecord(holders={"me": slot_number(2, NOW), "other": slot_number(1, NOW)})
     found = first_step(

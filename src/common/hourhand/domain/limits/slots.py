@@ -177,13 +177,11 @@ class Step(StrEnum):
     """What a job that wants a slot does next."""
 
     HOLDS = "holds"
-    """It holds a slot of its own generation: go on with the next limit."""
+    """It holds a slot: go on with the next limit. If the slot is of a newer generation, the message
+    is old, and its claim will be refused."""
 
     TAKE = "take"
     """Take a slot: a free one, or its own of an older generation."""
-
-    PASSED = "passed"
-    """Its slot is of a newer generation: the message is old, and its claim will be refused."""
 
     READ_ON = "read_on"
     """More slots are free than waiters were read: read further ones."""
@@ -211,9 +209,7 @@ def first_step(
     """
     own = record.holders.get(holder)
     if own is not None:
-        if own >= next_generation_number(generation):
-            return Step.PASSED
-        return Step.HOLDS if generation_of(own) == generation else Step.TAKE
+        return Step.TAKE if generation_of(own) < generation else Step.HOLDS
     free = record.free(share)
     if free <= 0:
         return Step.LOOK_UP

@@ -45,13 +45,11 @@ UNTIL_OLDER_BEGIN = timedelta(seconds=1)
 """How long the message of a job with a slot is hidden whose older one has a slot and starts."""
 
 ASK_AGAIN = timedelta(seconds=5)
-"""How long the message of a job is hidden that changed while it was parked."""
+"""How long the message of a job is hidden that changed while it was parked, or that lost every race
+for a seat."""
 
 LIMIT_REASON = "limit"
 """Why a job was cancelled that found a limit full, as its history says."""
-
-SEAT_LOST_FOR = timedelta(seconds=5)
-"""How long a message is hidden whose job lost every race for a seat."""
 
 MAX_SEAT_RACES = 5
 MAX_STOPS = 5
@@ -133,17 +131,15 @@ class LimitsRule:
     def _slot_for(self, slots: Slots, job: Job) -> Slots | None:
         if self.tables.is_behind(slots, job):
             return None
-        tried = self._shards_to_ask(slots, job)
-        for one in tried:
+        asked = self._shards_to_ask(slots, job)
+        # Before it waits, it takes a free slot wherever there is one.
+        others = [one for one in slots.shards if one.share and one not in asked]
+        # In a lazy limit, the slots of jobs that ended are taken like free ones.
+        is_lazy = slots.concurrency.is_lazy
+        for one in (*asked, *others) if is_lazy else asked:
             if self._takes(one, job):
                 return one
-        # Before it waits, it takes a free slot wherever there is one.
-        asked = {each.shard for each in tried}
-        others = [one for one in slots.shards if one.share and one.shard not in asked]
-        if slots.concurrency.is_lazy:
-            # The slots of jobs that ended are taken like free ones.
-            return next((one for one in others if self._takes(one, job)), None)
-        room = self.tables.with_room(others, job)
+        room = () if is_lazy else self.tables.with_room(others, job)
         return next((one for one in room if self._takes_free(one, job)), None)
 
     def _shards_to_ask(self, slots: Slots, job: Job) -> tuple[Slots, ...]:
@@ -163,10 +159,10 @@ class LimitsRule:
         place = slots.limit.place_in_queue(job)
         if place is not None and place[0] < slots.open_shards:
             return slots.at(place[0])
+        if slots.seats:
+            return slots.at(0)
         drawn = [slots.at(shard) for shard in shards_to_try(job.id, slots.max)]
-        if slots.seats or len(drawn) == 1:
-            return slots.at(0) if slots.seats else drawn[0]
-        return max(drawn, key=self._first_rank)
+        return drawn[0] if len(drawn) == 1 else max(drawn, key=self._first_rank)
 
     def _first_rank(self, slots: Slots) -> float:
         waiters = self.tables.view(slots, 1).waiters
@@ -179,7 +175,7 @@ class LimitsRule:
             if step is Step.READ_ON:
                 view = self.tables.view(slots, view.record.free(slots.share))
                 step, before = self._step(slots, view, job)
-            if step in {Step.HOLDS, Step.PASSED}:
+            if step is Step.HOLDS:
                 return True
             if step is Step.QUEUE:
                 return False
@@ -231,7 +227,8 @@ class LimitsRule:
                 # A job that was admitted before this one waited holds its slot by now.
                 self._stop_older(queue, job)
                 waited = self._recheck(queue, job)
-            self._cancel_beyond(queue)
+            for waiter in self.tables.view(queue, LOOKED_UP).waiters[_newest(queue) :]:
+                self._cancel(queue, waiter)
         return waited
 
     def _wait_in(self, queue: Slots, job: Job, rank: int, held: bytes | None) -> Slots | Deferred:
@@ -251,9 +248,8 @@ class LimitsRule:
 
     def _recheck(self, queue: Slots, job: Job) -> Slots | Deferred:
         self.queues.recheck(queue, me=job)
-        view = self.tables.view(queue)
-        step, _ = self._step(queue, view, job)
-        return queue if step is Step.HOLDS else Deferred()
+        has_slot = self.tables.view(queue).record.holds(job.id, job.generation)
+        return queue if has_slot else Deferred()
 
     def _park(self, slots: Slots, job: Job, rank: int, held: bytes | None) -> bool:
         """Park the job; whether it waits now."""
@@ -318,12 +314,6 @@ class LimitsRule:
         for held in self._older(queue, job) if queue.max else ():
             self._stop(queue, held)
 
-    def _cancel_beyond(self, queue: Slots) -> None:
-        """Cancel the waiters of a limit that only its newest jobs wait for."""
-        waiters = self.tables.view(queue, LOOKED_UP).waiters
-        for waiter in waiters[_newest(queue) :]:
-            self._cancel(queue, waiter)
-
     def _sit(self, queue: Slots, job: Job, rank: int) -> Entry | Deferred:
         """Take one of a limited number of seats, by a write that two jobs cannot both make."""
         for _ in range(MAX_SEAT_RACES):
@@ -335,22 +325,22 @@ class LimitsRule:
             counted = seated if queue.limit.overlap is None else waiters
             taken = {waiter.seat for waiter in seated}
             free = [seat for seat in range(queue.seats) if seat not in taken]
-            if len(counted) >= queue.seats:
-                free = []
-            replaced = None if free else self._replaceable(queue, counted, rank, job.id)
-            if not free and replaced is None:
+            if free and len(counted) < queue.seats:
+                # Drawn by the id, so that jobs that come together try different seats.
+                drawn = int.from_bytes(digest10("seat", job.id))
+                seat, replaced = free[drawn % len(free)], None
+            elif (replaced := self._replaceable(queue, counted, rank, job.id)) is None:
                 return Entry.REFUSED
-            if replaced is not None and replaced.seat is None:
+            elif replaced.seat is None:
                 self.tables.delete_waiter(queue, replaced)
                 continue
-            # Drawn by the id, so that jobs that come together try different seats.
-            drawn = int.from_bytes(digest10("seat", job.id))
-            seat = free[drawn % len(free)] if replaced is None else replaced.seat or 0
+            else:
+                seat = replaced.seat
             if self.tables.put_seat(queue, seat, job, rank, replaced):
                 if replaced is not None:
                     self._cancel(queue, replaced)
                 return Entry.SEATED
-        return Deferred(SEAT_LOST_FOR)
+        return Deferred(ASK_AGAIN)
 
     def _replaceable(
         self, queue: Slots, waiters: Sequence[Waiter], rank: int, job_id: str
