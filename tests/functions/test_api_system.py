@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from hourhand.api.app import ROUTES, create_app
+from hourhand.domain.jobs.policies import HandlerPolicies
 from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.ports.handler_directory import DeclaredSchedule, HandlerInfo
 from hourhand.settings import Settings
@@ -32,7 +33,8 @@ def test_health_says_which_installation_answers_and_null_for_what_is_not_known(
 
 
 def test_handlers_are_listed_with_the_policies_they_state() -> None:
-    handlers = (HandlerInfo(name="slow", description="Takes long.", timeout_seconds=600), "greet")
+    policies = HandlerPolicies(timeout_seconds=600)
+    handlers = (HandlerInfo(name="slow", description="Takes long.", policies=policies), "greet")
     api = ApiClient(create_app(World(handlers=handlers).api))
     listed = api.get("/v1/handlers").json["handlers"]
     assert [handler["name"] for handler in listed] == ["greet", "slow"]

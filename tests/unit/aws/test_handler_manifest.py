@@ -7,7 +7,8 @@ import pytest
 
 from hourhand.aws.handler_manifest import ManifestHandlerDirectory, write_manifest
 from hourhand.domain.errors import InvalidInput
-from hourhand.domain.jobs.job import Priority
+from hourhand.domain.jobs.job import OnLost, Priority
+from hourhand.domain.jobs.policies import HandlerPolicies
 from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
 from hourhand.domain.limits.declarations import Concurrency, Rate
 from hourhand.ports.handler_directory import DeclaredSchedule, HandlerInfo
@@ -16,17 +17,19 @@ PLAIN = HandlerInfo(name="greet")
 FULL = HandlerInfo(
     name="bill",
     description="Sends the bill.",
-    timeout_seconds=60,
-    priority=Priority.HIGH,
-    retry=RetryPolicy(
-        max_attempts=3,
-        backoff=Backoff.SIDEKIQ,
-        base_seconds=0.5,
-        max_delay_seconds=10.0,
-        jitter=Jitter.NONE,
+    policies=HandlerPolicies(
+        timeout_seconds=60,
+        priority=Priority.HIGH,
+        retry=RetryPolicy(
+            max_attempts=3,
+            backoff=Backoff.SIDEKIQ,
+            base_seconds=0.5,
+            max_delay_seconds=10.0,
+            jitter=Jitter.NONE,
+        ),
+        on_lost=OnLost.DEAD,
+        retention_seconds=0,
     ),
-    on_lost="dead",
-    retention_seconds=0,
     payload_schema={"type": "integer", "default": 3},
     payload_examples=(3, None),
     payload_check={"type": "int", "gt": 0},

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hourhand.domain.jobs.job import Priority
+from hourhand.domain.jobs.policies import HandlerPolicies
 from hourhand.handlers import (
     InvalidHandler,
     Registry,
@@ -152,9 +153,11 @@ def test_a_manifest_describes_every_handler_by_name(registry: Registry) -> None:
         HandlerInfo(
             name="b",
             description="Send it.",
-            timeout_seconds=60,
-            priority=Priority.LOW,
-            retry=registry.get("b").policies.retry,
+            policies=HandlerPolicies(
+                timeout_seconds=60,
+                priority=Priority.LOW,
+                retry=registry.get("b").policies.retry,
+            ),
         ),
     ]
 

@@ -71,7 +71,7 @@ def test_the_manifest_and_the_files_of_the_handlers_are_told(
     # Neither our own files nor the library's are the user's.
     assert not {"cloud.py", "json.py", "os.py"} & names
     [info] = read_manifest(folder / "manifest.json")
-    assert (info.name, info.timeout_seconds) == ("greet", 7)
+    assert (info.name, info.policies.timeout_seconds) == ("greet", 7)
 
 
 def test_a_module_that_is_added_to_a_package_is_noticed(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from hourhand.domain.jobs.job import Priority
+from hourhand.domain.jobs.policies import HandlerPolicies
 from hourhand.memory import (
     START,
     LogLine,
@@ -46,7 +47,7 @@ def test_telemetry_is_on_record_in_order() -> None:
 
 
 def test_handlers_are_found_and_listed_by_name() -> None:
-    polite = HandlerInfo(name="greet", priority=Priority.HIGH)
+    polite = HandlerInfo(name="greet", policies=HandlerPolicies(priority=Priority.HIGH))
     directory = MemoryHandlerDirectory("send", polite)
     assert directory.find("greet") == polite
     assert directory.find("send") == HandlerInfo(name="send")

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hourhand.domain.errors import FieldError, InvalidDebounce, InvalidInput, InvalidUnique
-from hourhand.domain.jobs.job import Priority
+from hourhand.domain.jobs.job import OnLost, Priority
+from hourhand.domain.jobs.policies import POLICY_FIELDS, HandlerPolicies
 from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
 from hourhand.domain.limits.debounce import Debounce
 from hourhand.domain.limits.declarations import Concurrency, Limit, Rate
@@ -53,10 +54,13 @@ def write_manifest(path: Path, handlers: Iterable[HandlerInfo], *, advice: str =
     path.write_text(f'{{"handlers": [{listed}]{added}}}\n', encoding="utf-8")
 
 
-def _written(value: HandlerInfo | _Policy) -> dict[str, Any]:
+def _written(value: HandlerInfo | HandlerPolicies | _Policy) -> dict[str, Any]:
     written: dict[str, Any] = {}
     for option in fields(value):
         given = getattr(value, option.name)
+        if isinstance(given, HandlerPolicies):
+            written |= _written(given)
+            continue
         if isinstance(given, _Policy):
             given = _written(given)
         if option.name == "limits":
@@ -102,7 +106,8 @@ def _read(path: Path) -> tuple[list[HandlerInfo], str]:
 
 
 def _info(entry: Mapping[str, Any]) -> HandlerInfo:
-    unknown = set(entry) - {option.name for option in fields(HandlerInfo)}
+    known = {option.name for option in fields(HandlerInfo)} - {"policies"} | {*POLICY_FIELDS}
+    unknown = set(entry) - known
     if unknown:
         raise ValueError(f"unknown fields {sorted(unknown)}")
     read = dict(entry)
@@ -111,7 +116,8 @@ def _info(entry: Mapping[str, Any]) -> HandlerInfo:
     for name, read_one in _READERS.items():
         if read.get(name) is not None:
             read[name] = read_one(read[name])
-    return HandlerInfo(**read)
+    stated = {name: read.pop(name) for name in POLICY_FIELDS if name in read}
+    return HandlerInfo(policies=HandlerPolicies(**stated), **read)
 
 
 def _retry(entry: Mapping[str, Any]) -> RetryPolicy:
@@ -133,6 +139,7 @@ def _schedule(entry: Mapping[str, Any]) -> DeclaredSchedule:
 _READERS: Mapping[str, Callable[[Any], object]] = {
     "priority": Priority,
     "retry": _retry,
+    "on_lost": OnLost,
     "schedule": _schedule,
     "unique": lambda entry: Unique(**entry),
     "debounce": lambda entry: Debounce(**entry),

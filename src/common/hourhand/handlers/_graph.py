@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, Protocol, TypedDict, Unpack, cast
+from typing import Any, Protocol, Unpack, cast
 
 from hourhand.domain.errors import FieldError, InvalidInput, unknown_field
 from hourhand.domain.graphs.definition import MAX_NODES, GraphDefinition
@@ -18,33 +18,18 @@ from hourhand.domain.graphs.rules import (
     TriggerRule,
     TriggerRuleChoice,
 )
-from hourhand.domain.jobs.job import OnLostChoice, PriorityChoice
-from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.run_times import DEFAULT_RUN
 from hourhand.handlers._context import JobContext
 from hourhand.handlers._errors import InvalidHandler, ResultNotJson
 from hourhand.handlers._registry import Handler, Registry, default_registry
 from hourhand.handlers._results import result_text
-from hourhand.handlers._submission import blocking_submitter, handler_of_function
+from hourhand.handlers._submission import NodePolicies, blocking_submitter, handler_of_function
 
 _RUN_GRAPH = "hourhand.handlers._built_in.graphs"
 """The module of ``run_graph(ctx, payload)``, which runs the definition that is its payload."""
 
 HandlerLike = str | Callable[..., Any]
 """A handler: its name, or the function that ``@job`` registered."""
-
-
-class NodePolicies(TypedDict, total=False):
-    """The policies of a node's job; ``None`` means: not given."""
-
-    priority: PriorityChoice | None
-    timeout_seconds: int | None
-    retention_seconds: int | None
-    on_lost: OnLostChoice | None
-    retry: RetryPolicy | Mapping[str, Any] | None
-    limits: Sequence[Mapping[str, str]] | None
-    concurrency_key: str | None
-    tags: Mapping[str, str] | None
 
 
 class SubmittedGraph(Protocol):

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from hourhand.domain.jobs.job import OnLost, Priority
+from hourhand.domain.jobs.policies import HandlerPolicies
 from hourhand.domain.jobs.retry import Backoff, BackoffChoice, Jitter, JitterChoice, RetryPolicy
 from hourhand.handlers._errors import InvalidHandler
 
@@ -60,17 +61,6 @@ def plain(policy: RetryPolicy) -> RetryPolicy:
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Policies:
-    """The policies of ``@job``; ``None`` for those that it leaves out."""
-
-    timeout_seconds: int | None = None
-    retry: RetryPolicy | None = None
-    priority: Priority | None = None
-    on_lost: OnLost | None = None
-    retention_seconds: int | None = None
-
-
 def read_policies(
     *,
     timeout: int | None,
@@ -78,7 +68,7 @@ def read_policies(
     priority: Priority | str | None,
     on_lost: OnLost | str | None,
     retention_seconds: int | None,
-) -> Policies:
+) -> HandlerPolicies:
     """Check the arguments of ``@job``; raise `InvalidHandler` naming the wrong one."""
     if timeout is not None:
         whole_number("timeout", timeout, 1, MAX_TIMEOUT_SECONDS)
@@ -86,7 +76,7 @@ def read_policies(
         whole_number("retention_seconds", retention_seconds, 0, MAX_RETENTION_SECONDS)
     if retry is not None and not isinstance(retry, RetryPolicy):
         raise InvalidHandler(f"retry must be a Retry, not {type(retry).__name__}.")
-    return Policies(
+    return HandlerPolicies(
         timeout_seconds=timeout,
         retry=plain(retry) if retry is not None else None,
         priority=one_of("priority", priority, Priority) if priority is not None else None,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from hourhand.domain.errors import InvalidInput, TooLarge
 from hourhand.domain.jobs.job import OnLostChoice, PriorityChoice
+from hourhand.domain.jobs.policies import HandlerPolicies
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.run_times import DEFAULT_RUN, MAX_RUN
 from hourhand.domain.limits.debounce import Debounce
@@ -27,7 +28,7 @@ from hourhand.handlers._errors import (
     UnknownHandler,
 )
 from hourhand.handlers._limits import check_shared_limits, read_limits
-from hourhand.handlers._policy import Policies, read_policies, whole_number
+from hourhand.handlers._policy import read_policies, whole_number
 from hourhand.handlers._schedule import (
     MAX_DECLARED_SCHEDULES,
     check_schedule,
@@ -59,7 +60,7 @@ class Handler:
 
     name: str
     function: Callable[..., Any]
-    policies: Policies = field(default_factory=Policies)
+    policies: HandlerPolicies = field(default_factory=HandlerPolicies)
     payload: PayloadBinder | None = None
     validates_on_submit: bool = True
     schedule: DeclaredSchedule | None = None
@@ -129,11 +130,7 @@ class Handler:
         return HandlerInfo(
             name=self.name,
             description=_first_line(self.function),
-            timeout_seconds=self.policies.timeout_seconds,
-            priority=self.policies.priority,
-            retry=self.policies.retry,
-            on_lost=self.policies.on_lost,
-            retention_seconds=self.policies.retention_seconds,
+            policies=self.policies,
             payload_schema=taken.schema if taken else None,
             payload_check=taken.check if taken and self.validates_on_submit else None,
             schedule=self.schedule,
@@ -164,7 +161,7 @@ class Registry:
         self,
         name: str,
         function: Callable[..., Any],
-        policies: Policies | None = None,
+        policies: HandlerPolicies | None = None,
         schedule: DeclaredSchedule | None = None,
         *,
         limits: tuple[Limit, ...] = (),
@@ -183,7 +180,7 @@ class Registry:
         handler = Handler(
             name=name,
             function=function,
-            policies=policies or Policies(),
+            policies=policies or HandlerPolicies(),
             payload=_payload_binder(name, function),
             validates_on_submit=validates_on_submit,
             schedule=schedule,

@@ -38,30 +38,37 @@ P = ParamSpec("P")
 _CLIENT = "hourhand.client"
 
 
-class SubmitOptions(TypedDict, total=False):
-    """The options of a submission beside handler and payload; ``None`` means: not given.
+class NodePolicies(TypedDict, total=False):
+    """The policies of a job, also of one in a graph; ``None`` means: not given.
 
-    ``run_at`` and ``expires_at`` are aware datetimes, ``delay`` is seconds or a timedelta,
     ``retry`` is a `hourhand.Retry` or a mapping of some of its fields. ``limits`` names shared
     limits, such as ``{"name": "stripe"}``, in place of the handler's.
     """
 
+    priority: PriorityChoice | None
+    timeout_seconds: int | None
+    retention_seconds: int | None
+    on_lost: OnLostChoice | None
+    retry: RetryPolicy | Mapping[str, Any] | None
+    limits: Sequence[Mapping[str, str]] | None
+    concurrency_key: str | None
+    tags: Mapping[str, str] | None
+
+
+class SubmitOptions(NodePolicies, total=False):
+    """The options of a submission beside handler and payload; ``None`` means: not given.
+
+    ``run_at`` and ``expires_at`` are aware datetimes, ``delay`` is seconds or a timedelta.
+    """
+
     run_at: datetime | None
     delay: float | timedelta | None
-    priority: PriorityChoice | None
     idempotency_key: str | None
-    concurrency_key: str | None
-    limits: Sequence[Mapping[str, str]] | None
     unique: Unique | Mapping[str, Any] | None
     debounce: Debounce | Mapping[str, Any] | None
     id: str | None
-    timeout_seconds: int | None
     expires_at: datetime | None
-    retention_seconds: int | None
-    on_lost: OnLostChoice | None
     tenant: str | None
-    tags: Mapping[str, str] | None
-    retry: RetryPolicy | Mapping[str, Any] | None
 
 
 class SubmittedJob(Protocol):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Protocol
 
-from hourhand.domain.jobs.job import Priority
-from hourhand.domain.jobs.retry import RetryPolicy
+from hourhand.domain.jobs.policies import HandlerPolicies
 from hourhand.domain.jobs.run_times import DEFAULT_RUN
 from hourhand.domain.limits.debounce import Debounce
 from hourhand.domain.limits.declarations import Limit
@@ -42,11 +41,7 @@ class HandlerInfo:
 
     name: str
     description: str = ""
-    timeout_seconds: int | None = None
-    priority: Priority | None = None
-    retry: RetryPolicy | None = None
-    on_lost: str | None = None
-    retention_seconds: int | None = None
+    policies: HandlerPolicies = field(default_factory=HandlerPolicies)
     payload_schema: Mapping[str, Any] | None = None
     payload_examples: tuple[Any, ...] = ()
     payload_check: Mapping[str, Any] | None = None

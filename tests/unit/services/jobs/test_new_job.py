@@ -12,6 +12,7 @@ from hourhand.api.requests.jobs import JobSubmission
 from hourhand.domain.errors import InvalidInput, NoKeyedLimit
 from hourhand.domain.ids import trace_id_for
 from hourhand.domain.jobs.job import EventKind, JobStatus, OnLost, Priority
+from hourhand.domain.jobs.policies import HandlerPolicies
 from hourhand.domain.jobs.retry import Backoff, Jitter, RetryPolicy
 from hourhand.domain.jobs.submission import NewJob
 from hourhand.domain.limits.declarations import Concurrency
@@ -25,15 +26,13 @@ from hourhand.services.jobs.new_job import (
     OLDEST_RUN_AT,
     require_expiry_after,
     resolve_limit_keys,
-    resolve_policies,
     resolve_run_at,
 )
 from tests.world.world import World
 
 SECOND = timedelta(seconds=1)
 PLAIN = HandlerInfo(name="greet")
-OPINIONATED = HandlerInfo(
-    name="greet",
+OPINIONATED = HandlerPolicies(
     timeout_seconds=10,
     priority=Priority.LOW,
     retry=RetryPolicy(
@@ -43,7 +42,7 @@ OPINIONATED = HandlerInfo(
         max_delay_seconds=70,
         jitter=Jitter.FULL,
     ),
-    on_lost="dead",
+    on_lost=OnLost.DEAD,
     retention_seconds=60,
 )
 GIVEN: dict[str, Any] = {
@@ -62,21 +61,21 @@ def _submission(**body: Any) -> NewJob:
 
 
 def test_a_submission_without_policies_gets_the_defaults() -> None:
-    policies = resolve_policies(_submission(), PLAIN)
+    policies = _submission().resolved(PLAIN.policies)
     assert (policies.priority, policies.timeout_seconds) == (Priority.MEDIUM, 300)
     assert (policies.on_lost, policies.retention_seconds) == (OnLost.RETRY, 7 * 86_400)
     assert policies.retry == RetryPolicy()
 
 
 def test_a_handlers_policies_go_before_the_defaults() -> None:
-    policies = resolve_policies(_submission(), OPINIONATED)
+    policies = _submission().resolved(OPINIONATED)
     assert (policies.priority, policies.timeout_seconds) == (Priority.LOW, 10)
     assert (policies.on_lost, policies.retention_seconds) == (OnLost.DEAD, 60)
     assert policies.retry == OPINIONATED.retry
 
 
 def test_a_submissions_policies_go_before_the_handlers() -> None:
-    policies = resolve_policies(_submission(**GIVEN), OPINIONATED)
+    policies = _submission(**GIVEN).resolved(OPINIONATED)
     assert (policies.priority, policies.timeout_seconds) == (Priority.HIGH, 20)
     assert (policies.on_lost, policies.retention_seconds) == (OnLost.RETRY, 0)
 
@@ -92,7 +91,7 @@ def test_a_submissions_policies_go_before_the_handlers() -> None:
     ],
 )
 def test_each_field_of_a_retry_policy_is_taken_on_its_own(field: str, value: object) -> None:
-    policies = resolve_policies(_submission(retry={field: value}), OPINIONATED)
+    policies = _submission(retry={field: value}).resolved(OPINIONATED)
     assert OPINIONATED.retry is not None
     for name in RetryPolicy.__slots__:
         expected = value if name == field else getattr(OPINIONATED.retry, name)

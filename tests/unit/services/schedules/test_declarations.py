@@ -10,6 +10,7 @@ import pytest
 
 from hourhand.api.requests.schedules import ScheduleInput
 from hourhand.domain.errors import WrittenByNewer
+from hourhand.domain.jobs.policies import HandlerPolicies
 from hourhand.domain.schedules.changes import annotate
 from hourhand.domain.ticks.leases import LEADER
 from hourhand.memory import MemoryDeployment, MemoryHandlerDirectory
@@ -45,7 +46,7 @@ def deploy(
     infos = [
         HandlerInfo(
             name=name,
-            timeout_seconds=77,
+            policies=HandlerPolicies(timeout_seconds=77),
             schedule=DeclaredSchedule(expression=expressions[name], timezone="Europe/Berlin")
             if name in expressions
             else None,

@@ -11,6 +11,7 @@ import pytest
 from hourhand.domain.errors import Unavailable
 from hourhand.domain.groups.overlap import Overlap
 from hourhand.domain.jobs.job import EventKind, Job, JobStatus, OnLost, Priority
+from hourhand.domain.jobs.policies import HandlerPolicies
 from hourhand.domain.jobs.retry import RetryChanges, RetryPolicy
 from hourhand.domain.jobs.transitions import cancel_waiting
 from hourhand.domain.limits.declarations import Concurrency
@@ -134,7 +135,8 @@ def test_a_job_has_the_keys_of_its_handlers_limits() -> None:
 
 
 def test_what_a_schedule_does_not_state_is_its_handlers(world: World) -> None:
-    world.handlers = MemoryHandlerDirectory(HandlerInfo(name="greet", timeout_seconds=77))
+    greet = HandlerInfo(name="greet", policies=HandlerPolicies(timeout_seconds=77))
+    world.handlers = MemoryHandlerDirectory(greet)
     (job,) = make(world, order(1))
     assert job.timeout_seconds == 77
 

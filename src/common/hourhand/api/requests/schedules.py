@@ -4,7 +4,7 @@ What depends on the time of day (whether a schedule can ever fire) is judged by 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
@@ -118,15 +118,6 @@ OverlapPolicyName = Annotated[OverlapPolicy, Field(strict=False)]
 DstGapName = Annotated[DstGap, Field(strict=False)]
 DstFoldName = Annotated[DstFold, Field(strict=False)]
 Kept = Annotated[int, Field(ge=0, le=limits.MAX_KEPT)]
-
-
-_AS_GIVEN = (
-    *("timezone", "anchor", "dst_gap", "dst_fold", "start_at", "end_at", "max_occurrences"),
-    *("jitter_seconds", "overlap", "max_running", "buffer_limit", "pause_on_failure"),
-    "expires_after_seconds",
-    *("priority", "timeout_seconds", "retention_seconds", "on_lost", "tenant", "tags"),
-)
-"""Fields that a definition has by the same name and of the same type."""
 
 
 class MisfireInput(StrictModel):
@@ -264,6 +255,12 @@ def refuse_what_jobs_have(raw: object, *, prefix: str = "") -> None:
         raise invalid("schedule", faults)
 
 
+_AS_GIVEN = ScheduleDefinition.__dataclass_fields__.keys() & ScheduleFields.model_fields.keys() - {
+    *("exclude", "misfire", "keep", "retry")
+}
+"""The fields that a definition has by the same name and of the same type."""
+
+
 def _definition_of(given: ScheduleFields, handler: str, prefix: str) -> ScheduleDefinition:
     expression = given.expression
     return ScheduleDefinition(
@@ -281,7 +278,7 @@ def _definition_of(given: ScheduleFields, handler: str, prefix: str) -> Schedule
     )
 
 
-def _present(given: BaseModel | None, names: Sequence[str]) -> dict[str, Any]:
+def _present(given: BaseModel | None, names: Collection[str]) -> dict[str, Any]:
     """Return what was given, so that the domain's defaults hold for the rest."""
     values = {name: getattr(given, name, None) for name in names}
     return {name: value for name, value in values.items() if value is not None}

@@ -80,7 +80,7 @@ def _handler(info: HandlerInfo, pauses: HandlerPauses, now: datetime) -> dict[st
         Handler,
         info,
         payload_validated=info.payload_check is not None,
-        policies=to_json(HandlerPolicies, info),
+        policies=to_json(HandlerPolicies, info.policies),
         limits=[
             _limit(name, limit)
             for name, limit in zip(limit_names(info.name, info.limits), info.limits, strict=True)

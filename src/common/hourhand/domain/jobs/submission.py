@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from hourhand.domain.jobs.job import OnLost, Priority
-from hourhand.domain.jobs.retry import RetryChanges
+from hourhand.domain.jobs.job import Priority
+from hourhand.domain.jobs.policies import ChosenPolicies
 from hourhand.domain.jobs.waiting import ChosenLimit
 from hourhand.domain.limits.debounce import Debounce
 from hourhand.domain.limits.unique_keys import Unique
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NewJob:
+class NewJob(ChosenPolicies):
     """A job as it is submitted. ``None`` means: not given; the handler's policy or default holds.
 
     ``payload_text`` is canonical JSON. ``body_hash``: what two submissions share exactly if the
@@ -25,16 +25,11 @@ class NewJob:
     payload_text: str = "null"
     run_at: datetime | None = None
     delay_seconds: float | None = None
-    priority: Priority | None = None
     idempotency_key: str | None = None
     id: str | None = None
-    timeout_seconds: int | None = None
     expires_at: datetime | None = None
-    retention_seconds: int | None = None
-    on_lost: OnLost | None = None
     tenant: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
-    retry: RetryChanges | None = None
     concurrency_key: str | None = None
     limits: tuple[ChosenLimit, ...] | None = None
     unique: Unique | None = None

@@ -16,8 +16,8 @@ from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from hourhand.domain.groups.overlap import OverlapPolicy
-from hourhand.domain.jobs.job import LATE, OnLost, Priority
-from hourhand.domain.jobs.retry import RetryChanges
+from hourhand.domain.jobs.job import LATE
+from hourhand.domain.jobs.policies import ChosenPolicies
 from hourhand.domain.schedules.rule import DstFold, DstGap, Exclusion
 
 
@@ -80,7 +80,7 @@ class Keep:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ScheduleDefinition:
+class ScheduleDefinition(ChosenPolicies):
     """What a schedule runs and when. It never changes: a replaced schedule has another one.
 
     Policies of the job that are ``None`` are the handler's when the job is created. ``max_running``
@@ -99,11 +99,6 @@ class ScheduleDefinition:
     dst_fold: DstFold = DstFold.FIRST
     exclude: tuple[Exclusion | CalendarName, ...] = ()
     payload_text: str = "null"
-    priority: Priority | None = None
-    timeout_seconds: int | None = None
-    retention_seconds: int | None = None
-    on_lost: OnLost | None = None
-    retry: RetryChanges | None = None
     tenant: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     start_at: datetime | None = None

@@ -41,7 +41,7 @@ from hourhand.handlers._errors import (
 from hourhand.handlers._results import result_text
 from hourhand.handlers._runs.calls import Ask, Branch, Course
 from hourhand.handlers._runs.waits import optional_span
-from hourhand.handlers._submission import handler_of_function
+from hourhand.handlers._submission import SubmitOptions, handler_of_function
 
 MAX_GATHERED = 100
 """Children of one ``gather``; `RunContext.map` takes more."""
@@ -55,19 +55,8 @@ RESULTS_TOGETHER = 100
 SUBMIT_RESERVE_SECONDS = 30.0
 """What must be left of an invocation's time before the next children are submitted."""
 
-CHILD_OPTIONS = (
-    "concurrency_key",
-    "delay",
-    "expires_at",
-    "limits",
-    "on_lost",
-    "priority",
-    "retention_seconds",
-    "retry",
-    "run_at",
-    "tags",
-    "tenant",
-    "timeout_seconds",
+CHILD_OPTIONS = sorted(
+    SubmitOptions.__annotations__.keys() - {"id", "idempotency_key", "unique", "debounce"}
 )
 """What a child may state beside handler and payload, as in a submission."""
 

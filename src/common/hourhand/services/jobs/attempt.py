@@ -300,7 +300,7 @@ class RunningAttempt:
         job, tools = self.job, self.tools
         error = finished.error or ErrorInfo(type="Error", message="The attempt failed.")
         now = tools.clock.now()
-        keep_until = payload_kept_until(now, job.retention_seconds, tools.timings)
+        keep_until = payload_kept_until(now, job, tools.timings)
         failure = Attempt(
             number=max(job.attempt, 1),
             token=job.token,
@@ -408,7 +408,7 @@ class RunningAttempt:
     def _restart(self, finished: Finished) -> bool:
         """Let the run begin a new segment; whether it was ours."""
         tools, job = self.tools, self.job
-        kept_until = payload_kept_until(tools.clock.now(), job.retention_seconds, tools.timings)
+        kept_until = payload_kept_until(tools.clock.now(), job, tools.timings)
         text = finished.payload_text or "null"
         payload = tools.contents.keep_payload(job.id, text, kept_until)
         build = partial(

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from hourhand.domain.errors import FieldError, InvalidInput, NoKeyedLimit, did_you_mean
 from hourhand.domain.ids import job_id_for_key, occurrence_job_id, trace_id_for, unique_job_id
@@ -19,10 +19,8 @@ from hourhand.domain.jobs.job import (
     HistoryEvent,
     Job,
     JobStatus,
-    OnLost,
-    Priority,
 )
-from hourhand.domain.jobs.retry import RetryChanges, RetryPolicy
+from hourhand.domain.jobs.policies import Policies
 from hourhand.domain.jobs.submission import NewJob
 from hourhand.domain.jobs.waiting import ChosenLimit
 from hourhand.domain.limits.job_limits import (
@@ -42,9 +40,6 @@ from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
 from hourhand.ports.randomness import Randomness
 from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_until
 
-if TYPE_CHECKING:
-    from hourhand.domain.schedules.schedule import ScheduleDefinition
-
 OLDEST_RUN_AT = timedelta(days=1)
 LATEST_RUN_AT = datetime(2201, 1, 1, tzinfo=UTC)
 NAMED_LIMITS = 20
@@ -53,51 +48,12 @@ NAMED_LIMITS = 20
 NAMED_HANDLERS = 20
 """How many known handlers an error names."""
 
-DEFAULT_TIMEOUT_SECONDS = 300
-DEFAULT_RETENTION_SECONDS = 7 * 86_400
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Policies:
-    """The policies of a job to be, resolved."""
-
-    priority: Priority
-    timeout_seconds: int
-    retention_seconds: int
-    on_lost: OnLost
-    retry: RetryPolicy
-
-
 PayloadCheck: TypeAlias = Callable[[str, str], None]
 """Raises `InvalidInput` if the handler of this name cannot take this payload, which is JSON."""
 
 
 def accept_any(_handler: str, _payload_text: str) -> None:
     """Check nothing: the payload was checked when it was submitted."""
-
-
-PolicyChoices: TypeAlias = "NewJob | ScheduleDefinition"
-"""What states policies of a job; ``None`` there leaves them to the handler."""
-
-
-def resolve_policies(request: PolicyChoices, handler: HandlerInfo) -> Policies:
-    """Take each policy from the submission or schedule, else the handler, else the default."""
-    on_lost = request.on_lost or handler.on_lost
-    return Policies(
-        priority=request.priority or handler.priority or Priority.MEDIUM,
-        timeout_seconds=request.timeout_seconds
-        or handler.timeout_seconds
-        or DEFAULT_TIMEOUT_SECONDS,
-        retention_seconds=_first_given(
-            request.retention_seconds, handler.retention_seconds, DEFAULT_RETENTION_SECONDS
-        ),
-        on_lost=OnLost(on_lost) if on_lost else OnLost.RETRY,
-        retry=(request.retry or RetryChanges()).made_to(handler.retry or RetryPolicy()),
-    )
-
-
-def _first_given(*values: int | None) -> int:
-    return next(value for value in values if value is not None)
 
 
 def key_fields(tenant: str | None, tags: Mapping[str, str], payload_text: str) -> KeyFields:
@@ -286,10 +242,10 @@ class Drafts:
         """
         self.check_payload(request.handler, request.payload_text)
         run_at = self.require_valid_policies(request, handler, now)
-        policies = resolve_policies(request, handler)
+        policies = request.resolved(handler.policies)
         limits = named_limits(self.handlers, handler.name, request.limits)
         limit_keys = resolve_limit_keys(request, limits)
-        kept_until = payload_kept_until(run_at, policies.retention_seconds, self.timings)
+        kept_until = payload_kept_until(run_at, policies, self.timings)
         return pending_job(
             job_id,
             request.handler,

@@ -264,7 +264,7 @@ class OperationsService:
         runs_at = max(run_at or job.due_at or job.run_at, now)
         if asked.payload_text is not None:
             self.check_payload(job.handler, asked.payload_text)
-            kept_until = payload_kept_until(runs_at, job.retention_seconds, self.timings)
+            kept_until = payload_kept_until(runs_at, job, self.timings)
             payload = self.contents.keep_payload(job.id, asked.payload_text, kept_until)
             sets["payload"] = payload
             sets["payload_kept_until"] = kept_until if payload.item is not None else None

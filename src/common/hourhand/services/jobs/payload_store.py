@@ -9,6 +9,7 @@ from hourhand.domain.errors import FieldError, TooLarge
 from hourhand.domain.ids import content_hash
 from hourhand.domain.jobs.actions import needs_payload_renewal
 from hourhand.domain.jobs.job import MAX_CONTENT_BYTES, Content, Job
+from hourhand.domain.jobs.policies import Policies
 from hourhand.domain.jobs.transitions import keep_after_end
 from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.clock import Clock
@@ -59,7 +60,7 @@ class PayloadStore:
         """
         if job.payload.item is None or not needs_payload_renewal(job, runs_at, timings):
             return None
-        until = payload_kept_until(runs_at, job.retention_seconds, timings)
+        until = payload_kept_until(runs_at, job, timings)
         self.jobs.extend_text(job.id, job.payload.item, until)
         return until
 
@@ -137,13 +138,13 @@ def fits_inline(payload_text: str) -> bool:
     return len(payload_text.encode()) <= INLINE_PAYLOAD_BYTES
 
 
-def payload_kept_until(run_at: datetime, retention_seconds: int, timings: Timings) -> datetime:
+def payload_kept_until(run_at: datetime, job: Job | Policies, timings: Timings) -> datetime:
     """Return the end of a payload's item: far beyond the job's, and renewed by the sweep.
 
     It is set when the item is written, because setting it at the job's end would cost the write
     units of the whole item again. An item whose job was never put ends by itself.
     """
-    return run_at + timings.payload_kept + timedelta(seconds=retention_seconds)
+    return run_at + timings.payload_kept + timedelta(seconds=job.retention_seconds)
 
 
 def object_keys(job: Job) -> tuple[str, ...]:

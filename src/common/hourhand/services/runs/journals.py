@@ -56,7 +56,7 @@ class DurableRuns:
         deadline = job.run_deadline or now + DEFAULT_RUN
         if deadline <= now:
             raise RunEnds("RunTimeout", f"The run did not end by its deadline, {deadline}.")
-        keep_until = journal_end(deadline, job.retention_seconds)
+        keep_until = journal_end(deadline, job)
         scope = scope_of(job, keep_until)
         if job.journal_ends is not None:
             if job.journal_ends <= now:
@@ -113,7 +113,7 @@ class DurableRuns:
         ends = {
             journal_prefix(job.segment): keep_until,
             _value_prefix(job.segment): keep_until,
-            SIGNAL_PREFIX: signals_end(self.ports.clock.now(), job.retention_seconds),
+            SIGNAL_PREFIX: signals_end(self.ports.clock.now(), job),
         }
         for prefix, end in ends.items():
             after: str | None = None

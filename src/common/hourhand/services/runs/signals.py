@@ -42,7 +42,7 @@ class SignalService:
         require_size("payload", payload_text)
         job = self._require_run(job_id)
         # Not by the deadline of the run: it may be claimed, or restart, before a wait reads this.
-        keep_until = signals_end(self.ports.clock.now(), job.retention_seconds)
+        keep_until = signals_end(self.ports.clock.now(), job)
         scope = scope_of(job, keep_until)
         text, place = self._kept(scope, payload_text)
         number = job.signals + 1
@@ -95,4 +95,4 @@ def scope_at(job: Job, ports: RunPorts) -> Scope:
     A run that was not claimed yet has no deadline.
     """
     deadline = job.run_deadline or max(ports.clock.now(), job.run_at) + DEFAULT_RUN
-    return scope_of(job, journal_end(deadline, job.retention_seconds))
+    return scope_of(job, journal_end(deadline, job))

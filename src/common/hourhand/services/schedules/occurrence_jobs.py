@@ -17,6 +17,7 @@ from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.groups.admission import BACKFILL_MARK
 from hourhand.domain.ids import trace_id_for
 from hourhand.domain.jobs.job import Content, EventKind, Job, JobStatus
+from hourhand.domain.jobs.policies import POLICY_FIELDS, Policies
 from hourhand.domain.jobs.transitions import adopt, change, redrive
 from hourhand.domain.limits.job_limits import keys_to_store, limits_of_handler
 from hourhand.domain.schedules.occurrences import OccurrenceOrder
@@ -34,13 +35,7 @@ from hourhand.ports.handler_directory import HandlerDirectory, HandlerInfo
 from hourhand.ports.job_store import Applied, JobStore, WriteResult
 from hourhand.ports.telemetry import Telemetry
 from hourhand.services.jobs.due import DueJobs
-from hourhand.services.jobs.new_job import (
-    DerivedIds,
-    Policies,
-    key_fields,
-    pending_job,
-    resolve_policies,
-)
+from hourhand.services.jobs.new_job import DerivedIds, key_fields, pending_job
 from hourhand.services.jobs.payload_store import PayloadStore, payload_kept_until
 from hourhand.services.jobs.quota_gate import QuotaGate
 from hourhand.services.optional import log_newer
@@ -124,7 +119,7 @@ class OccurrenceJobs:
         if not orders:
             return []
         handler = self._handler(schedule.id, definition.handler)
-        policies = resolve_policies(definition, handler)
+        policies = definition.resolved(handler.policies)
         fields = key_fields(definition.tenant, definition.tags, definition.payload_text)
         keys = keys_to_store(limits_of_handler(handler.name, handler.limits), fields)
         ids = [self.ids.of_occurrence(schedule.key, one.nominal, one.salt) for one in orders]
@@ -189,7 +184,7 @@ class OccurrenceJobs:
         # A tick decides all at one time; this job may be created much later.
         now = max(now, self.clock.now())
         job_id = self.ids.of_occurrence(schedule.key, order.nominal, order.salt)
-        kept_until = payload_kept_until(order.run_at, policies.retention_seconds, self.timings)
+        kept_until = payload_kept_until(order.run_at, policies, self.timings)
         payload = self.contents.keep_payload(job_id, definition.payload_text, kept_until)
         made = self._job(schedule, definition, policies, order, payload, now, actor)
         wanted = replace(made, limit_keys=limit_keys)
@@ -226,7 +221,7 @@ class OccurrenceJobs:
             definition.handler,
             policies,
             payload,
-            payload_kept_until(run_at, policies.retention_seconds, self.timings),
+            payload_kept_until(run_at, policies, self.timings),
             run_at=run_at,
             now=now,
             actor=actor,
@@ -324,13 +319,9 @@ def _content_of(wanted: Job) -> dict[str, Any]:
         "run_at",
         "payload",
         "payload_kept_until",
-        "priority",
+        *POLICY_FIELDS,
         "queue",
-        "timeout_seconds",
-        "retention_seconds",
-        "on_lost",
         "expires_at",
-        "retry",
         "tenant",
         "tags",
         "schedule_revision",
