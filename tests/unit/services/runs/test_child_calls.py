@@ -32,14 +32,14 @@ from hourhand.domain.side_items import SideItemUpdate
 from hourhand.domain.times import to_ms
 from hourhand.handlers._runs.context import RunContext, branch_of
 from hourhand.ports.job_store import Refused
-from hourhand.services.jobs.aspects import Candidate, Deferred
+from hourhand.services.jobs.aspects import ASK_AGAIN, Candidate, Deferred
 from hourhand.services.jobs.operations import OperationsService
 from hourhand.services.jobs.recovery import RecoveryService
 from hourhand.services.runs import child_calls
 from hourhand.services.runs import children as children_module
 from hourhand.services.runs.children import failure_of, was_cancelled_before
 from hourhand.services.runs.invocation import Invocation
-from hourhand.services.runs.parent_rule import ASK_AGAIN, ParentRule
+from hourhand.services.runs.parent_rule import ParentRule
 from tests.scenarios.children import FamilyWorld, failing
 from tests.scenarios.runs import RunWorld, delivered_once
 from tests.world.factories import make_event

@@ -23,16 +23,13 @@ from hourhand.domain.limits.slots import waits_in_any_case
 from hourhand.domain.schedules.schedule import JournalEntry, SkipReason, incarnation_key
 from hourhand.ports import Found
 from hourhand.ports.schedule_store import ScheduleStore
-from hourhand.services.jobs.aspects import Candidate, Deferred
+from hourhand.services.jobs.aspects import ASK_AGAIN, Candidate, Deferred
 from hourhand.services.jobs.attempt import AttemptTools
 from hourhand.services.jobs.execution import tell_cancelled
 from hourhand.services.jobs.recovery import RecoveryService
 
 if TYPE_CHECKING:
     from hourhand.services.limits.slot_tables import SlotTables
-
-ASK_AGAIN = timedelta(seconds=5)
-"""After how long a job is judged again whose schedule is just being changed."""
 
 LONGEST_ASKING = timedelta(seconds=60)
 """The wait grows with each time, so that no message is received a hundred times in an hour."""

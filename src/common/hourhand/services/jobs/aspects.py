@@ -21,6 +21,9 @@ from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import JobDetails, JobStore
 from hourhand.ports.queues import Delivery
 
+ASK_AGAIN = timedelta(seconds=5)
+"""After how long a job is judged again, if it or its schedule changed under a start rule."""
+
 
 class BeforeDue(Protocol):
     """Comes before each write that sets when jobs are due."""

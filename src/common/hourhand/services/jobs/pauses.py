@@ -18,16 +18,13 @@ from hourhand.ports.control_store import ControlStore
 from hourhand.ports.publisher import Event, EventName, Publisher
 from hourhand.ports.schedule_store import ScheduleStore
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.jobs.aspects import Candidate, Deferred, LimitsOfJobs
+from hourhand.services.jobs.aspects import ASK_AGAIN, Candidate, Deferred, LimitsOfJobs
 from hourhand.services.jobs.known_pauses import KnownPauses
 from hourhand.services.jobs.parking import Parking
 from hourhand.services.jobs.waiter_records import WaiterRecords
 
 MAX_LOST_RACES = 10
 """How often the record may change between the read and the write before the call fails."""
-
-ASK_AGAIN = timedelta(seconds=5)
-"""How long the message of a job is hidden that changed while it was parked."""
 
 RECORDS_A_TICK = 1_000
 """Waiter records of an ended pause that one tick deletes: some seconds of calls."""

@@ -30,7 +30,7 @@ from hourhand.domain.ticks.timings import Timings
 from hourhand.ports.clock import Clock
 from hourhand.ports.job_store import Applied, JobStore, Refused, WriteResult
 from hourhand.ports.side_item_store import SideItemStore
-from hourhand.services.jobs.aspects import Candidate, Deferred
+from hourhand.services.jobs.aspects import ASK_AGAIN, Candidate, Deferred
 from hourhand.services.jobs.due import DueJobs, make_transition
 from hourhand.services.jobs.new_job import DerivedIds
 from hourhand.services.jobs.payload_store import PayloadStore
@@ -41,9 +41,6 @@ MAX_RACES = 5
 MOVED_LITTLE = timedelta(days=30)
 """A job that is due so soon after its creation needs no longer record: its record is kept for 400
 days from then, and a handler may snooze its job by a year."""
-
-ASK_AGAIN = timedelta(seconds=5)
-"""How long the message of a job is hidden that changed while it was moved."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,8 @@ from hourhand.domain.jobs.job import Job
 from hourhand.domain.jobs.parents import PARENT_ENDED, ParentToFind, cancel_reason
 from hourhand.ports.job_store import JobStore
 from hourhand.ports.telemetry import Telemetry
-from hourhand.services.jobs.aspects import Candidate, Deferred
+from hourhand.services.jobs.aspects import ASK_AGAIN, Candidate, Deferred
 from hourhand.services.jobs.recovery import RecoveryService
-
-ASK_AGAIN = timedelta(seconds=5)
-"""After how long a child is judged again that changed while it was cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
