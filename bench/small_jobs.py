@@ -15,6 +15,7 @@ from hourhand.domain.jobs.job import (
     HistoryEvent,
     Job,
     JobStatus,
+    Lease,
     OnLost,
     Outcome,
     Priority,
@@ -114,9 +115,7 @@ def life(job: Job, failure: str = FAILURE) -> Iterator[tuple[str, Job]]:
                 message,
                 now=now,
                 wait=timedelta(0),
-                owner=WORKER,
-                claim_id="k3j9x2m1qa",
-                lease_until=now + LEASE,
+                lease=Lease(owner=WORKER, until=now + LEASE, claim_id="k3j9x2m1qa"),
             ),
             job,
         )

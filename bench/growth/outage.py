@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from bench.growth.rig import FUNCTION_SECONDS, SECONDS_A_REQUEST, Killed, Rig, Work
-from hourhand.domain.jobs.job import Content
+from hourhand.domain.jobs.job import Content, Lease
 from hourhand.domain.jobs.transitions import claim, complete
 from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.domain.times import floor_ms
@@ -140,9 +140,9 @@ def work_off(rig: Rig) -> int:
                 held.message,
                 now=now,
                 wait=rig.timings.early_wait,
-                owner="worker",
-                claim_id=held.message_id,
-                lease_until=now + rig.timings.job_lease,
+                lease=Lease(
+                    owner="worker", until=now + rig.timings.job_lease, claim_id=held.message_id
+                ),
             )
         )
         # A second message of a job that is done is dropped, as a worker drops it.

@@ -56,7 +56,7 @@ def _beats(job: Job, pulse: Pulse) -> Finished:
     clock, timings = attempt.tools.clock, attempt.tools.timings
     began = clock.now()
     told = pulse.beat(None)
-    until = attempt.job.lease_until
+    until = attempt.job.at("lease.until")
     if told == "alive" and until < clock.now() and pulse.script.last.error is not None:
         pulse.script.complaints.append("whoever cannot beat was told to go on without a lease")
     if pulse.script.last.error is None and told == "alive" and until < began + timings.job_lease:

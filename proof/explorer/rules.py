@@ -115,12 +115,12 @@ def _owner_is_respected(
     if before.status is not JobStatus.RUNNING or not bounds.are_kept:
         return
     is_left = after.status is not JobStatus.RUNNING or after.token != before.token
-    changes_lease = after.lease_until != before.lease_until
-    if writer.worker == before.lease_owner or not (is_left or changes_lease):
+    changes_lease = after.at("lease.until") != before.at("lease.until")
+    if writer.worker == before.at("lease.owner") or not (is_left or changes_lease):
         return
-    shown = now + bounds.owner_skew(before.lease_owner)
-    if before.lease_until is not None and shown <= before.lease_until:
-        yield f"a live owner lost its job: its lease lasts until {before.lease_until:%H:%M:%S.%f}"
+    shown = now + bounds.owner_skew(before.at("lease.owner"))
+    if before.lease is not None and shown <= before.lease.until:
+        yield f"a live owner lost its job: its lease lasts until {before.lease.until:%H:%M:%S.%f}"
 
 
 def _claim_is_right(before: Job, after: Job, now: datetime, bounds: Bounds) -> Iterator[str]:
@@ -166,10 +166,7 @@ def _end_is_right(before: Job, after: Job) -> Iterator[str]:
 def _is_consistent(job: Job) -> Iterator[str]:
     if job.attempt > job.retry.max_attempts:
         yield "it has more attempts than are allowed"
-    owned = (job.lease_owner, job.lease_until, job.claim_id)
-    if (job.status is JobStatus.RUNNING) != all(owned) or (
-        job.status is not JobStatus.RUNNING and any(owned)
-    ):
+    if (job.status is JobStatus.RUNNING) is not (job.lease is not None):
         yield f"it is {job.status} and its lease does not fit that"
     counted = Counter(e.token for e in job.history if e.kind in ATTEMPT_ENDS and e.attempt > 0)
     if any(times > 1 for times in counted.values()):
@@ -186,7 +183,7 @@ def judge_start(
         yield "a handler started before run_at"
     if any(run.job_id == job.id and run.token == job.token for run in runs):
         yield "two handlers run under one token"
-    if job.lease_until is None or now + writer.skew > job.lease_until or not bounds.are_kept:
+    if job.lease is None or now + writer.skew > job.lease.until or not bounds.are_kept:
         # Its process stood still for longer than its lease: it may not know yet.
         return
     if stored is None or stored.status is not JobStatus.RUNNING or stored.token != job.token:

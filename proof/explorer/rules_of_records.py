@@ -46,7 +46,11 @@ def judge_record(before: Job, after: Job, move: str) -> Iterator[str]:
         if after.status not in {JobStatus.RUNNING, JobStatus.SUCCEEDED, JobStatus.CANCELLED}:
             yield f"a job that was asked to stop became {after.status}"
     is_running = before.status is JobStatus.RUNNING and after.status is JobStatus.RUNNING
-    if is_running and after.token == before.token and after.lease_owner != before.lease_owner:
+    if (
+        is_running
+        and after.token == before.token
+        and after.at("lease.owner") != before.at("lease.owner")
+    ):
         yield "the owner of a job changed without a claim"
 
 
@@ -64,7 +68,7 @@ def _round_is_new(before: Job, after: Job) -> Iterator[str]:
         yield "a new round begins with attempts of the old one"
     if before.compensated_round is not None and after.segment == before.segment:
         yield "a run whose steps were reversed began again with their results"
-    left = (after.cancel_requested_at, after.keep_until, after.finished_at, after.lease_until)
+    left = (after.cancel_requested_at, after.keep_until, after.finished_at, after.lease)
     if any((*left, after.discarded_at, after.discard_note)):
         yield "a new round begins with what ended the old one"
 

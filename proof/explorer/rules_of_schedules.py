@@ -24,8 +24,8 @@ def judge_groups(jobs: Sequence[Job], now: datetime) -> Iterator[str]:
         for job in jobs
         if job.overlap is not None
         and job.status is JobStatus.RUNNING
-        and job.lease_until is not None
-        and job.lease_until >= now
+        and job.lease is not None
+        and job.lease.until >= now
     )
     for group, limit in limits.items():
         if running[group] > limit:

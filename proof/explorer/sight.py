@@ -187,7 +187,7 @@ class Sight:
         while node.parent is not None:
             call = self._ground.call(node.parent)
             if call.port == "handler" and call.method == "start":
-                lease_until = call.args[0].lease_until
+                lease_until = call.args[0].lease.until
                 is_soon = state.now_ms - node.at_ms <= SOON_MS
                 return is_soon and true_time(state.now_ms) < lease_until
             node = node.parent

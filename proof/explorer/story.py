@@ -154,6 +154,6 @@ def _job(job: Job) -> str:
     told = f"{job.id} {job.status} generation {job.generation} attempt {job.attempt}"
     if job.due_at is not None:
         told += f" due {job.due_at:%H:%M:%S.%f}"[:-3]
-    if job.lease_owner is not None:
-        told += f" of {job.lease_owner} until {job.lease_until:%H:%M:%S.%f}"[:-3]
+    if job.lease is not None:
+        told += f" of {job.lease.owner} until {job.lease.until:%H:%M:%S.%f}"[:-3]
     return told if job.cancel_requested_at is None else f"{told} (asked to stop)"

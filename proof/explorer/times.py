@@ -59,7 +59,7 @@ class Times:
 
     def _ends(self, state: State) -> list[int]:
         """Return when the leases of jobs end, those that lie ahead."""
-        leases = [job.lease_until for job in self._ground.jobs(state) if job.lease_until]
+        leases = [job.lease.until for job in self._ground.jobs(state) if job.lease]
         offsets = self._ground.scenario.offsets
         instants = {ms_of(until + offset) for until in leases for offset in offsets}
         return sorted(instant for instant in instants if instant > state.now_ms)
@@ -82,9 +82,9 @@ class Times:
         if found is None:
             instants: set[int] = set()
             for job in self._ground.effects.jobs(part):
-                if job.status is JobStatus.RUNNING and job.lease_until is not None:
+                if job.status is JobStatus.RUNNING and job.lease is not None:
                     for offset in self._ground.scenario.offsets:
-                        instants.add(ms_of(job.lease_until + offset))
+                        instants.add(ms_of(job.lease.until + offset))
                 elif job.status.is_waiting and job.due_at is not None:
                     instants.add(ms_of(job.due_at))
             found = self._instants[part] = tuple(sorted(instants))

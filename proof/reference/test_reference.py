@@ -86,7 +86,7 @@ def a_lost_job_always_runs_again(patch: Patch) -> None:
 def a_lease_is_over_too_soon(patch: Patch) -> None:
     def claim(*given: Any, **named: Any) -> transitions.Transition:
         move = transitions.claim(*given, **named)
-        return replace(move, sets={**move.sets, "lease_until": named["now"]})
+        return replace(move, sets={**move.sets, "lease.until": named["now"]})
 
     patch.setattr(execution, "claim", claim)
 

@@ -27,6 +27,7 @@ from hourhand.domain.jobs.job import (
     HistoryEvent,
     Job,
     JobStatus,
+    Lease,
     OnLost,
     Priority,
     Progress,
@@ -159,9 +160,7 @@ def jobs(draw: st.DrawFn) -> Job:
             round=counts,
             attempt=st.integers(0, 101),
             token=counts,
-            claim_id=maybe(words),
-            lease_owner=maybe(words),
-            lease_until=maybe(times),
+            lease=maybe(st.builds(Lease, owner=words, until=times, claim_id=words)),
             enqueued_at=maybe(times),
             started_at=maybe(times),
             finished_at=maybe(times),
@@ -221,7 +220,7 @@ def jobs(draw: st.DrawFn) -> Job:
 
 
 _COMPARED_TIMES = (
-    *("due_at", "enqueued_at", "lease_until", "cancel_requested_at", "expires_at"),
+    *("due_at", "enqueued_at", "lease.until", "cancel_requested_at", "expires_at"),
     "payload_kept_until",
 )
 _COMPARED_NUMBERS = ("generation", "token")
@@ -234,7 +233,7 @@ def conditions(job: Job) -> st.SearchStrategy[Condition]:
         st.sampled_from(_COMPARED_TIMES).flatmap(lambda name: _time_clauses(name, job)),
         st.sampled_from(_COMPARED_NUMBERS).flatmap(lambda name: _number_clauses(name, job)),
         st.sampled_from(OnLost).map(lambda value: equals("on_lost", value)),
-        st.just(Fewer("attempt", than="max_attempts")),
+        st.just(Fewer("attempt", than="retry.max_attempts")),
         st.builds(
             _history_is,
             st.sampled_from([len(job.history), len(job.history) + 1]),
@@ -253,7 +252,7 @@ def _history_is(length: int, dropped: int) -> Condition:
 
 
 def _time_clauses(name: str, job: Job) -> st.SearchStrategy[Condition]:
-    actual: datetime = getattr(job, name) or START
+    actual: datetime = job.at(name) or START
     steps = st.sampled_from([-1, 0, 1]).map(lambda step: actual + step * timedelta(milliseconds=1))
     signs: list[Sign] = ["=", "<", "<=", ">"]
     return st.one_of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -74,7 +74,7 @@ class BrokenCase:
         """Return the job as it is stored, and the move that its maker makes all the same."""
         read = self.case.job(job_id, now)
         build = self.broken.build or self.case.build
-        return replace(read, **self.broken.changes(read, now)), build(read, now)
+        return read.with_values(self.broken.changes(read, now)), build(read, now)
 
 
 def stored(**changes: Any) -> Broken:
@@ -123,7 +123,7 @@ def _full_history(now: datetime) -> tuple[HistoryEvent, ...]:
 
 
 OWNED = {"token": NEXT_TOKEN, "same_job": stored_time("created_at", SECOND)}
-BEATING = {**OWNED, "extends_lease": stored_time("lease_until", 16 * SECOND + LEASE)}
+BEATING = {**OWNED, "extends_lease": stored_time("lease.until", 16 * SECOND + LEASE)}
 OWNED_UNLESS_CANCELLED = {**OWNED, "not_cancelled": ASKED_TO_STOP}
 UNCLAIMED = {
     "generation": NEXT_GENERATION,
@@ -139,7 +139,7 @@ def _expired_lease(build_at: Callable[[timedelta], Build]) -> dict[str, Broken]:
     """Return what breaks the clauses that name the very lease that expired."""
     return {
         "token": NEXT_TOKEN,
-        "lease_as_read": stored_time("lease_until", LEASE - SECOND),
+        "lease_as_read": stored_time("lease.until", LEASE - SECOND),
         "lease_expired": made_by(build_at(LEASE + MARGIN)),
     }
 

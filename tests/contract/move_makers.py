@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from hourhand.domain.jobs import transitions
-from hourhand.domain.jobs.job import Content, Job, Outcome, Priority, Progress
+from hourhand.domain.jobs.job import Content, Job, Lease, Outcome, Priority, Progress
 from hourhand.domain.jobs.parents import ParentLink, midnight_after
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.domain.jobs.waiting import PAUSE, WaitKind, WaitsFor
@@ -46,9 +46,7 @@ def claim(job: Job, now: datetime) -> Transition:
         make_message(job),
         now=now + SECOND,
         wait=WAIT,
-        owner="worker-7",
-        claim_id=f"claim-of-{job.id}",
-        lease_until=now + SECOND + LEASE,
+        lease=Lease(owner="worker-7", until=now + SECOND + LEASE, claim_id=f"claim-of-{job.id}"),
     )
 
 
@@ -57,9 +55,9 @@ def take_over(after: timedelta) -> Build:
         job,
         now=now + after,
         margin=MARGIN,
-        owner="worker-8",
-        claim_id=f"second-claim-of-{job.id}",
-        lease_until=now + after + LEASE,
+        lease=Lease(
+            owner="worker-8", until=now + after + LEASE, claim_id=f"second-claim-of-{job.id}"
+        ),
     )
 
 
@@ -201,9 +199,7 @@ def claim_run(job: Job, now: datetime) -> Transition:
         make_message(job),
         now=now + SECOND,
         wait=WAIT,
-        owner=ACTOR,
-        claim_id="claim-run",
-        lease_until=now + SECOND + LEASE,
+        lease=Lease(owner=ACTOR, until=now + SECOND + LEASE, claim_id="claim-run"),
         run_deadline=now + timedelta(days=30),
     )
 

@@ -8,7 +8,7 @@ import pytest
 
 from hourhand.domain.ids import listing_tie
 from hourhand.domain.jobs import transitions
-from hourhand.domain.jobs.job import IndexEntry, Job, JobStatus, Outcome
+from hourhand.domain.jobs.job import IndexEntry, Job, JobStatus, Lease, Outcome
 from hourhand.domain.ticks.buckets import bucket_of
 from hourhand.domain.times import to_ms
 from hourhand.ports.job_store import Applied, JobStore, ListedJob, Listing, ListingPosition
@@ -158,9 +158,7 @@ def test_an_entry_stays_while_its_job_is_sent_claimed_and_kept_alive(
         make_message(job),
         now=now,
         wait=timedelta(0),
-        owner="worker-1",
-        claim_id="claim-1",
-        lease_until=now + MINUTE,
+        lease=Lease(owner="worker-1", until=now + MINUTE, claim_id="claim-1"),
     )
     running = claim.apply(mark.apply(job))
     beat = transitions.heartbeat(running, lease_until=now + 2 * MINUTE, progress=None)

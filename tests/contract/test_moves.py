@@ -8,7 +8,7 @@ from datetime import datetime
 import pytest
 
 from hourhand.domain.jobs import transitions
-from hourhand.domain.jobs.job import Job, Outcome
+from hourhand.domain.jobs.job import Job, Lease, Outcome
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.ports.job_store import Applied, JobStore, Refused
 from tests.contract.fresh import new_id
@@ -195,7 +195,5 @@ def _claim_by(owner: str, job: Job, at: datetime) -> Transition:
         make_message(job),
         now=at,
         wait=MARGIN,
-        owner=owner,
-        claim_id=f"{owner}-of-{job.id}"[-100:],
-        lease_until=at + LEASE,
+        lease=Lease(owner=owner, until=at + LEASE, claim_id=f"{owner}-of-{job.id}"[-100:]),
     )

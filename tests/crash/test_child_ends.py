@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hourhand import ChildFailed, NotRetryable
-from hourhand.domain.jobs.job import Content, ErrorInfo, Job, JobStatus
+from hourhand.domain.jobs.job import Content, ErrorInfo, Job, JobStatus, Lease
 from hourhand.domain.jobs.parents import PARENT_ENDED, RUN, ParentLink, cancel_reason
 from hourhand.domain.jobs.transitions import claim
 from hourhand.domain.runs import joins
@@ -267,9 +267,7 @@ def test_a_child_that_was_claimed_as_its_run_ended_is_asked_to_stop() -> None:
         message_of(child),
         now=now,
         wait=timedelta(0),
-        owner="another",
-        claim_id="claim",
-        lease_until=now + timedelta(seconds=45),
+        lease=Lease(owner="another", until=now + timedelta(seconds=45), claim_id="claim"),
     )
     faults = Faults()
     process = world.process(faults)

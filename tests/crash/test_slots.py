@@ -199,9 +199,7 @@ def test_a_waiter_behind_dead_holders_above_a_lowered_max_is_granted_a_slot() ->
         world.store._jobs[job.id] = replace(
             stored,
             status=JobStatus.SUCCEEDED,
-            lease_until=None,
-            lease_owner=None,
-            claim_id=None,
+            lease=None,
             due_at=None,
             shard=None,
         )

@@ -37,6 +37,7 @@ from hourhand.domain.jobs.job import (
     Job,
     JobMessage,
     JobStatus,
+    Lease,
     OnLost,
     Outcome,
     Priority,
@@ -196,9 +197,11 @@ class OneJob:
                     self._pick(self.messages),
                     now=now,
                     wait=TIMINGS.early_wait,
-                    owner=f"w{self.writes}",
-                    claim_id=f"c{self.writes}",
-                    lease_until=now + TIMINGS.job_lease,
+                    lease=Lease(
+                        owner=f"w{self.writes}",
+                        until=now + TIMINGS.job_lease,
+                        claim_id=f"c{self.writes}",
+                    ),
                 )
             )
 
@@ -211,9 +214,11 @@ class OneJob:
                     job,
                     now=now,
                     margin=TIMINGS.clock_margin,
-                    owner=f"w{self.writes}",
-                    claim_id=f"c{self.writes}",
-                    lease_until=now + TIMINGS.job_lease,
+                    lease=Lease(
+                        owner=f"w{self.writes}",
+                        until=now + TIMINGS.job_lease,
+                        claim_id=f"c{self.writes}",
+                    ),
                 )
             )
 
@@ -393,8 +398,8 @@ class OneJob:
         assert before.cancel_requested_at is None
         if before.status is JobStatus.RUNNING:
             assert before.on_lost is OnLost.RETRY
-            assert before.lease_until is not None
-            assert before.lease_until < self.now - TIMINGS.clock_margin, "two owners at once"
+            assert before.lease is not None
+            assert before.lease.until < self.now - TIMINGS.clock_margin, "two owners at once"
 
     def _check_record(self, job: Job, move: Transition) -> None:
         assert len(job.history) + job.history_dropped == len(self.log)
@@ -407,7 +412,7 @@ class OneJob:
 
 
 def _owner(job: Job) -> str:
-    return job.lease_owner or "nobody"
+    return job.at("lease.owner") or "nobody"
 
 
 def _check_write(before: Job, after: Job, move: Transition) -> None:
@@ -437,8 +442,7 @@ def _check_shape(job: Job) -> None:
     assert is_final or job.due_at is not None, "an open job is not in the index"
     assert (job.finished_at is not None) is is_final
     assert (job.keep_until is not None) is (job.due_at is None)
-    for field in (job.lease_owner, job.lease_until, job.claim_id):
-        assert (field is not None) is is_running
+    assert (job.lease is not None) is is_running
     if job.status in NOT_STARTED:
         assert job.attempt < job.retry.max_attempts, "a waiting job can never be claimed"
         assert job.cancel_requested_at is None, "a waiting job can never be claimed"

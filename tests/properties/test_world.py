@@ -243,9 +243,7 @@ class WorldMachine(RuleBasedStateMachine):
     @invariant()
     def only_a_running_job_has_an_owner(self) -> None:
         for job in self.world.store.jobs().values():
-            has_owner = job.lease_owner is not None
-            assert has_owner is (job.status is JobStatus.RUNNING)
-            assert has_owner is (job.lease_until is not None) is (job.claim_id is not None)
+            assert (job.lease is not None) is (job.status is JobStatus.RUNNING)
 
     @invariant()
     def no_job_has_more_attempts_than_it_may(self) -> None:

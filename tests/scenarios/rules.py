@@ -63,13 +63,15 @@ def _check_write(world: World, change: Change) -> None:
         assert after.status is JobStatus.DEAD, "a job that is not DEAD was discarded"
     was_lost = any(e.kind is EventKind.LOST for e in after.history[-2:] if e not in before.history)
     if was_lost:
-        assert before.lease_until is not None
-        over = before.lease_until + world.timings.clock_margin
+        assert before.lease is not None
+        over = before.lease.until + world.timings.clock_margin
         assert over < change.at, "an attempt was declared lost while its lease lasted"
     if after.token > before.token and same_round:
         _check_claim(change, was_lost=was_lost)
     if before.status is JobStatus.RUNNING and after.token == before.token:
-        is_owners = before.lease_owner == after.lease_owner or after.lease_owner is None
+        is_owners = (
+            before.at("lease.owner") == after.at("lease.owner") or after.at("lease.owner") is None
+        )
         assert is_owners, "the owner of a job changed without a claim"
     lost = (Counter(before.history) - Counter(after.history)).total()
     assert lost <= after.history_dropped - before.history_dropped, "an event is off the record"

@@ -59,7 +59,7 @@ def check_end(job: Job) -> None:
     """The job is final, nothing is owed, and its history tells of its end exactly once."""
     assert job.status.is_final, f"job {job.id} is {job.status}"
     assert (job.due_at, job.shard) == (None, None), "its entry is still in the index"
-    assert (job.lease_owner, job.lease_until, job.claim_id) == (None, None, None)
+    assert job.lease is None
     assert job.finished_at is not None
     assert job.keep_until is not None
     of_round = _of_this_round(job)

@@ -13,6 +13,7 @@ from hourhand.domain.jobs.job import (
     Job,
     JobMessage,
     JobStatus,
+    Lease,
     Priority,
 )
 from hourhand.domain.jobs.transitions import keep_after_end
@@ -53,7 +54,8 @@ def make_job(**overrides: Any) -> Job:
 
     ``status`` (default PENDING) and the other fields given decide the rest: a sent job has
     `enqueued_at`, a running one a first attempt and a lease, a final one its end and, unless
-    ``due_at`` is given because something is owed, no entry in the index.
+    ``due_at`` is given because something is owed, no entry in the index. ``lease_until``: of the
+    lease of a running job; ``None``: it has no lease.
     """
     created_at = overrides.get("created_at", START)
     run_at = overrides.get("run_at", created_at)
@@ -73,6 +75,9 @@ def make_job(**overrides: Any) -> Job:
     }
     fields.update(_fields_of(status, fields))
     fields.update(overrides)
+    if "lease_until" in fields:
+        until = fields.pop("lease_until")
+        fields["lease"] = until and replace(fields["lease"], until=until)
     if fields["due_at"] is not None:
         fields.setdefault("shard", 0)
     job = Job(**fields)
@@ -95,9 +100,9 @@ def _fields_of(status: JobStatus, fields: dict[str, Any]) -> dict[str, Any]:
         return {
             **begun,
             "lateness_ms": 0,
-            "claim_id": "claim-1",
-            "lease_owner": "worker-1",
-            "lease_until": run_at + Timings().job_lease,
+            "lease": Lease(
+                owner="worker-1", until=run_at + Timings().job_lease, claim_id="claim-1"
+            ),
         }
     ended = {"finished_at": run_at + timedelta(seconds=1), "due_at": None}
     if status in {JobStatus.SUCCEEDED, JobStatus.DEAD}:

@@ -45,13 +45,13 @@ class RecordedRunner:
         self, job: Job, payload_text: str, last_error: ErrorInfo | None, pulse: Pulse
     ) -> Finished:
         """Run the function; a process that dies in it ends the run, too."""
-        assert job.lease_until is not None
+        assert job.lease is not None
         run = Run(
             job=job,
             payload_text=payload_text,
             last_error=last_error,
             started_at=self.clock.now(),
-            owned_until=job.lease_until,
+            owned_until=job.lease.until,
         )
         self.runs.append(run)
         try:
@@ -59,8 +59,8 @@ class RecordedRunner:
         finally:
             run.ended_at = self.clock.now()
             stored = self.store.get(job.id)
-            if stored is not None and stored.token == job.token and stored.lease_until is not None:
-                run.owned_until = stored.lease_until
+            if stored is not None and stored.token == job.token and stored.lease is not None:
+                run.owned_until = stored.lease.until
 
 
 class HandlerKilled(BaseException):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from hourhand.domain.jobs.job import Job
+from hourhand.domain.jobs.job import Job, Lease
 from hourhand.domain.jobs.transitions import Transition, claim
 from hourhand.memory import START
 from tests.world.factories import make_message
@@ -16,7 +16,5 @@ def claim_of(job: Job, claim_id: str = "claim-1") -> Transition:
         make_message(job),
         now=START,
         wait=timedelta(0),
-        owner="w-1",
-        claim_id=claim_id,
-        lease_until=START + timedelta(seconds=45),
+        lease=Lease(owner="w-1", until=START + timedelta(seconds=45), claim_id=claim_id),
     )

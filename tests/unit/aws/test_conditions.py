@@ -68,12 +68,12 @@ def compiled(*clauses: Condition) -> tuple[str, str, list[Value]]:
             '("c" > ? AND "c" < ?)',
             [{"S": f"{to_ms(START)}."}, {"S": f"{to_ms(START)}/"}],
         ),
-        (equals("lease_until", None), *NEVER, []),
+        (equals("lease.until", None), *NEVER, []),
         (Absent("enqueued_at"), "attribute_not_exists(q)", '"q" IS MISSING', []),
         (Compares("due_at", "<=", START), "k <= ?", '"k" <= ?', [START_MS]),
-        (Compares("lease_until", "<", START), "e < ?", '"e" < ?', [START_MS]),
+        (Compares("lease.until", "<", START), "e < ?", '"e" < ?', [START_MS]),
         (Compares("expires_at", ">", START), "xp > ?", '"xp" > ?', [START_MS]),
-        (Fewer("attempt", than="max_attempts"), "a < m", '"a" < "m"', []),
+        (Fewer("attempt", than="retry.max_attempts"), "a < m", '"a" < "m"', []),
         (either(), *NEVER, []),
         (
             either(
@@ -248,10 +248,10 @@ def test_no_other_move_touches_the_index_of_the_dead() -> None:
 
 def test_a_value_as_by_default_is_removed_not_stored() -> None:
     move = Transition(
-        name="probe", job_id="job-1", expect={}, sets={"queue": Priority.MEDIUM, "claim_id": None}
+        name="probe", job_id="job-1", expect={}, sets={"queue": Priority.MEDIUM, "cursor": None}
     )
-    assert written(move) == {"qu": None, "u": None}
-    assert update_arguments(move)["UpdateExpression"] == "REMOVE qu, u"
+    assert written(move) == {"qu": None, "cu": None}
+    assert update_arguments(move)["UpdateExpression"] == "REMOVE qu, cu"
 
 
 def test_events_are_appended_in_their_order() -> None:

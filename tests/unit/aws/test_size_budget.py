@@ -14,7 +14,7 @@ from bench.item_size import BUDGET_BYTES, item_size_bytes, side_item_size_bytes
 from bench.schedule_size import EVERYDAY, sizes_of_visits
 from bench.small_jobs import FAR, WORKER, kinds, life, scheduled_job
 from hourhand.aws.layout.jobs import job_to_item
-from hourhand.domain.jobs.job import Job, JobStatus, OnLost, Outcome
+from hourhand.domain.jobs.job import Job, JobStatus, Lease, OnLost, Outcome
 from hourhand.domain.jobs.transitions import change, die, discard, take_over
 from hourhand.domain.schedules.journal import RING_ENTRIES
 from hourhand.domain.ticks.buckets import Entry
@@ -82,14 +82,16 @@ def test_a_small_job_that_dies_stays_below_one_unit(job: Job, length: int, name:
 def test_a_small_job_that_is_lost_and_taken_over_stays_below_one_unit(job: Job) -> None:
     running = [lived for _, lived in life(job) if lived.status is JobStatus.RUNNING]
     for lived in running[:-1]:
-        assert lived.lease_until is not None
+        assert lived.lease is not None
         move = take_over(
             replace(lived, on_lost=OnLost.RETRY),
-            now=lived.lease_until + timedelta(minutes=1),
+            now=lived.lease.until + timedelta(minutes=1),
             margin=timedelta(seconds=1),
-            owner=WORKER,
-            claim_id="k3j9x2m1qa",
-            lease_until=lived.lease_until + timedelta(minutes=2),
+            lease=Lease(
+                owner=WORKER,
+                until=lived.lease.until + timedelta(minutes=2),
+                claim_id="k3j9x2m1qa",
+            ),
         )
         taken = replace(move.apply(lived), on_lost=OnLost.DEAD)
         assert item_size_bytes(job_to_item(taken)) < BUDGET_BYTES

@@ -48,14 +48,14 @@ def test_every_part_of_a_write_finds_its_words() -> None:
             "length": either((SizeIs("history", "=", 2), equals("history_dropped", 0))),
             "round": equals("round", 3),
         },
-        sets={"claim_id": None},
+        sets={"cursor": None},
         increments={"token": 1},
         events=(make_event(), make_event()),
     )
     statement = statement_of(move, "jobs")
     assert statement is not None
     assert statement["Statement"] == (
-        'UPDATE "jobs" SET "f" = "f" + ? SET "h"[9000] = ? SET "h"[9001] = ? REMOVE "u"'
+        'UPDATE "jobs" SET "f" = "f" + ? SET "h"[9000] = ? SET "h"[9001] = ? REMOVE "cu"'
         ' WHERE "p" = ? AND "s" = ? AND "v" = ? AND (size("h") = ? AND "hd" IS MISSING)'
         ' AND "rd" = ?'
     )

@@ -128,14 +128,14 @@ def _of_lease(move: str) -> tuple[Race, ...]:
             move=move,
             clause="lease_as_read",
             story="the owner, whose clock is slow, sent a heartbeat after the job was read",
-            meanwhile={"lease_until": after(-10)},
+            meanwhile={"lease.until": after(-10)},
             harm=keep.SIGN_OF_LIFE_IS_RESPECTED,
         ),
         Race(
             move=move,
             clause="lease_expired",
             story="the lease is over, but not for longer than the margin between two clocks",
-            reads={"lease_until": after(-1)},
+            reads={"lease.until": after(-1)},
             harm=keep.LIVE_LEASE_IS_RESPECTED,
         ),
     )
@@ -184,7 +184,7 @@ _SHORTENED = Race(
     move="heartbeat",
     clause="extends_lease",
     story="the heartbeat was sent twice; the next one came between its two copies",
-    meanwhile={"lease_until": after(60)},
+    meanwhile={"lease.until": after(60)},
     harm=keep.NO_HEARTBEAT_SHORTENS_A_LEASE,
 )
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import partial
 
 from hourhand.domain.jobs import transitions
-from hourhand.domain.jobs.job import Content, Job, OnLost, Outcome, Priority
+from hourhand.domain.jobs.job import Content, Job, Lease, OnLost, Outcome, Priority
 from hourhand.domain.jobs.transitions import Transition
 from hourhand.domain.jobs.waiting import PAUSE, WaitKind, WaitsFor
 from hourhand.domain.ticks.buckets import Entry
@@ -56,7 +56,10 @@ class Case:
 
 def _take_over(job: Job) -> Transition:
     return transitions.take_over(
-        job, now=NOW, margin=MARGIN, owner="worker-2", claim_id="claim-2", lease_until=after(45)
+        job,
+        now=NOW,
+        margin=MARGIN,
+        lease=Lease(owner="worker-2", until=after(45), claim_id="claim-2"),
     )
 
 
@@ -65,9 +68,7 @@ def _claim(job: Job) -> Transition:
         a_message(job),
         now=NOW,
         wait=WAIT,
-        owner="worker-2",
-        claim_id="claim-2",
-        lease_until=after(45),
+        lease=Lease(owner="worker-2", until=after(45), claim_id="claim-2"),
     )
 
 

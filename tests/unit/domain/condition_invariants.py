@@ -24,7 +24,7 @@ class Invariant:
 
 
 def _ownership(job: Job) -> tuple[object, ...]:
-    return (job.status, job.token, job.lease_owner, job.lease_until, job.claim_id)
+    return (job.status, job.token, job.lease)
 
 
 def _is_running(job: Job) -> bool:
@@ -52,15 +52,15 @@ RUNNING_IS_LEFT_ALONE = Invariant(
 LIVE_LEASE_IS_RESPECTED = Invariant(
     "nobody takes a job whose lease is alive, within the margin",
     lambda read, was, is_now: (
-        was.lease_until is None
-        or was.lease_until < NOW - MARGIN
+        was.at("lease.until") is None
+        or was.at("lease.until") < NOW - MARGIN
         or _ownership(was) == _ownership(is_now)
     ),
 )
 SIGN_OF_LIFE_IS_RESPECTED = Invariant(
     "nobody takes a job whose owner gave a sign of life after it was judged",
     lambda read, was, is_now: (
-        was.lease_until == read.lease_until or _ownership(was) == _ownership(is_now)
+        was.at("lease.until") == read.at("lease.until") or _ownership(was) == _ownership(is_now)
     ),
 )
 FINAL_STAYS_FINAL = Invariant(
@@ -92,8 +92,8 @@ NO_HEARTBEAT_SHORTENS_A_LEASE = Invariant(
     "no heartbeat of an attempt brings the end of its lease forward",
     lambda read, was, is_now: (
         was.token != read.token
-        or was.lease_until is None
-        or (is_now.lease_until is not None and is_now.lease_until >= was.lease_until)
+        or was.at("lease.until") is None
+        or (is_now.lease is not None and is_now.lease.until >= was.at("lease.until"))
     ),
 )
 FIRST_REQUEST_STANDS = Invariant(

@@ -6,7 +6,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hourhand.domain.jobs.job import Content, EventKind, HistoryEvent, Job, JobMessage, JobStatus
+from hourhand.domain.jobs.job import (
+    Content,
+    EventKind,
+    HistoryEvent,
+    Job,
+    JobMessage,
+    JobStatus,
+    Lease,
+)
 from hourhand.domain.jobs.parents import ParentLink
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -18,6 +26,9 @@ IN_ITEM = Content(size_bytes=1_000, item="payload.abc")
 def after(seconds: float) -> datetime:
     """The instant that many seconds after noon."""
     return NOW + timedelta(seconds=seconds)
+
+
+LEASE_END = after(30)
 
 
 def an_event(kind: EventKind = EventKind.SUBMITTED, **changes: Any) -> HistoryEvent:
@@ -56,15 +67,13 @@ def a_debounced_job(**changes: Any) -> Job:
     return a_sent_job(**{"debounces": 0, **changes})
 
 
-def a_running_job(**changes: Any) -> Job:
+def a_running_job(*, lease_until: datetime | None = LEASE_END, **changes: Any) -> Job:
     """Attempt 1 runs at worker-1, whose lease is alive."""
     job = a_sent_job(
         status=JobStatus.RUNNING,
         attempt=1,
         token=1,
-        claim_id="claim-1",
-        lease_owner="worker-1",
-        lease_until=after(30),
+        lease=lease_until and Lease(owner="worker-1", until=lease_until, claim_id="claim-1"),
         started_at=after(-15),
         lateness_ms=0,
     )
@@ -73,7 +82,7 @@ def a_running_job(**changes: Any) -> Job:
 
 def an_abandoned_job(**changes: Any) -> Job:
     """Attempt 1 runs at worker-1, whose lease ended a minute ago."""
-    return replace(a_running_job(lease_until=after(-60), started_at=after(-300)), **changes)
+    return a_running_job(**{"lease_until": after(-60), "started_at": after(-300), **changes})
 
 
 def a_retrying_job(**changes: Any) -> Job:

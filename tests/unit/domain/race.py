@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from hourhand.domain.jobs.job import Job, JobStatus
+from hourhand.domain.jobs.job import Job, JobStatus, Lease
 from tests.unit.domain.condition_cases import CASES, Case
 from tests.unit.domain.condition_invariants import Invariant
 from tests.unit.domain.job_samples import after
 
 CASES_BY_NAME = {case.name: case for case in CASES}
 
-NO_LEASE: Mapping[str, Any] = {"lease_owner": None, "lease_until": None, "claim_id": None}
+NO_LEASE: Mapping[str, Any] = {"lease": None}
 CLAIMED: Mapping[str, Any] = {
     "status": JobStatus.RUNNING,
     "attempt": 1,
     "token": 1,
-    "claim_id": "claim-1",
-    "lease_owner": "worker-1",
-    "lease_until": after(44),
+    "lease": Lease(owner="worker-1", until=after(44), claim_id="claim-1"),
 }
 LOST_AND_DEAD: Mapping[str, Any] = {
     "status": JobStatus.DEAD,
@@ -30,8 +28,8 @@ LOST_AND_DEAD: Mapping[str, Any] = {
 NEXT_OWNER: Mapping[str, Any] = {
     "attempt": 2,
     "token": 2,
-    "claim_id": "claim-9",
-    "lease_owner": "worker-9",
+    "lease.owner": "worker-9",
+    "lease.claim_id": "claim-9",
 }
 
 
@@ -57,8 +55,8 @@ class Race:
 
     @property
     def read(self) -> Job:
-        return replace(self.case.ordinary, **self.reads)
+        return self.case.ordinary.with_values(self.reads)
 
     @property
     def stored(self) -> Job:
-        return replace(self.read, **self.meanwhile)
+        return self.read.with_values(self.meanwhile)

@@ -9,7 +9,7 @@ import pytest
 
 from hourhand.aws.layout.messages import message_body
 from hourhand.domain.errors import Unavailable
-from hourhand.domain.jobs.job import Job, JobStatus, Outcome, Priority
+from hourhand.domain.jobs.job import Job, JobStatus, Lease, Outcome, Priority
 from hourhand.domain.jobs.log import Span
 from hourhand.local.backend import Backend
 from hourhand.local.events import BatchEnded, ChildDied, Logged
@@ -40,7 +40,7 @@ class Stage:
     def put(self, status: JobStatus = JobStatus.RUNNING) -> Job:
         fields: dict[str, Any] = {"status": status, "attempt": 2, "token": 3}
         if status is JobStatus.RUNNING:
-            fields |= {"lease_owner": "w-1", "lease_until": START, "claim_id": "c"}
+            fields["lease"] = Lease(owner="w-1", until=START, claim_id="c")
         job = make_job(**fields)
         self.backend.store.put(job)
         return job

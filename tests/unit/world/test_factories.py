@@ -26,7 +26,7 @@ def test_a_made_job_fits_its_state(status: JobStatus) -> None:
     job = make_job(status=status)
     MemoryJobStore().put(job)
     assert (job.due_at is None) is status.is_final
-    assert (job.lease_until is not None) is (status is JobStatus.RUNNING)
+    assert (job.lease is not None) is (status is JobStatus.RUNNING)
     assert (job.keep_until is not None) is status.is_final
     assert (job.enqueued_at is None) is (
         status in {JobStatus.PENDING, JobStatus.RETRYING, JobStatus.CANCELLED, JobStatus.EXPIRED}

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from hourhand.aws.layout.jobs import JOB_CODECS, RETRY_CODECS, listing_sort_key
+from hourhand.aws.layout.jobs import PATH_CODECS, listing_sort_key
 from hourhand.aws.layout.values import Codec, Value, number, read_time, text, time
 from hourhand.aws.layout.versions import WRITTEN, Kind
 from hourhand.domain.conditions import (
@@ -40,11 +40,8 @@ from hourhand.domain.times import to_ms
 _KEY = "p"
 """Each item has it: that it is absent never holds."""
 
-_COMPARED = {
-    "due_at": Codec("due_at", "k", time, read_time),
-    "max_attempts": RETRY_CODECS["max_attempts"],
-}
-"""For comparisons alone: the one is written together with the shard, the other is of the policy."""
+_DUE_AT = Codec("due_at", "k", time, read_time)
+"""For comparisons alone: it is written together with the shard."""
 
 _KEPT_SHAPES = 512
 """More than the writes have, though what a change sets varies."""
@@ -208,7 +205,7 @@ def numbered(*texts: str) -> tuple[str, ...]:
 
 def job_codec(path: Path) -> Codec:
     """Return how a field of a job is stored. Raises `ValueError` for one that is not compared."""
-    codec = _COMPARED.get(str(path)) or JOB_CODECS.get(str(path))
+    codec = _DUE_AT if path == _DUE_AT.field else PATH_CODECS.get(str(path))
     if codec is None:
         raise ValueError(f"{path} cannot be compared in a condition")
     return codec

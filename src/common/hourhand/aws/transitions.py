@@ -13,7 +13,7 @@ from typing import Any
 from hourhand.aws.batches import Statement
 from hourhand.aws.conditions import EXPRESSION, PARTIQL, ConditionText, numbered
 from hourhand.aws.layout.jobs import (
-    JOB_CODECS,
+    PATH_CODECS,
     dead_attribute,
     entry_attributes,
     events_value,
@@ -25,7 +25,7 @@ from hourhand.domain.conditions import OneOf
 from hourhand.domain.jobs.job import JobStatus
 from hourhand.domain.jobs.transitions import Transition
 
-_HISTORY = JOB_CODECS["history"].attribute
+_HISTORY = PATH_CODECS["history"].attribute
 _BEYOND_THE_END = 9_000
 """A list takes an element set beyond its end as its new last one; no history is so long."""
 
@@ -177,14 +177,14 @@ def _appended(move: Transition) -> Sequence[Value]:
 
 
 def _counter(name: str) -> str:
-    codec = JOB_CODECS.get(name)
+    codec = PATH_CODECS.get(name)
     if codec is None or not codec.is_always_stored:
         raise ValueError(f"{name} cannot be added to: it is not always stored")
     return codec.attribute
 
 
 def _optional(name: str) -> Codec:
-    codec = JOB_CODECS.get(name)
+    codec = PATH_CODECS.get(name)
     if codec is None or codec.is_always_stored or codec.default is not None:
         raise ValueError(f"{name} is never without a value")
     return codec

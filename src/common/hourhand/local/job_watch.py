@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from hourhand.aws.layout.messages import read_message
 from hourhand.domain.errors import HourhandError
-from hourhand.domain.jobs.job import Attempt, ErrorInfo, JobMessage, JobStatus, Outcome
+from hourhand.domain.jobs.job import Attempt, ErrorInfo, JobMessage, Outcome
 from hourhand.local.backend import Backend
 from hourhand.local.child_process import exit_reason
 from hourhand.local.events import BatchEnded, ChildDied, Logged, News
@@ -51,13 +51,13 @@ class JobWatch:
     def _note_attempt(self, message: JobMessage, reason: str) -> None:
         store = self._backend.job_store()
         job = store.get(message.job_id)
-        if job is None or job.status is not JobStatus.RUNNING or job.lease_owner is None:
+        if job is None or job.lease is None:
             return
         now = self._backend.clock.now()
         lost = Attempt(
             number=job.attempt,
             token=job.token,
-            worker=job.lease_owner,
+            worker=job.lease.owner,
             started_at=job.started_at,
             finished_at=now,
             outcome=Outcome.LOST,

@@ -7,11 +7,13 @@ from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
 
 from hourhand.domain.jobs.history import failure_text, pack_event, unpack_event
-from hourhand.domain.jobs.job import HistoryEvent, Job
+from hourhand.domain.jobs.job import HistoryEvent, Job, Lease
 from hourhand.domain.times import floor_ms
 
 _NO_OFFSET = timedelta(0)
 _JOB_FIELDS = tuple(f.name for f in fields(Job))
+_VALUES = Lease
+"""What of a job has times of its own."""
 
 
 def require_storable_time(name: str, instant: datetime) -> None:
@@ -29,8 +31,8 @@ def require_storable_job(job: Job, new_events: Iterable[HistoryEvent]) -> None:
     """
     for name in _JOB_FIELDS:
         value = getattr(job, name)
-        if isinstance(value, datetime):
-            require_storable_time(name, value)
+        if isinstance(value, datetime | _VALUES):
+            require_storable_record(name, value)
     if (job.due_at is None) is not (job.shard is None):
         raise ValueError("due_at and shard must be both present or both absent")
     if job.due_at is None and not job.status.is_final:

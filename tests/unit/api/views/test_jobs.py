@@ -14,6 +14,7 @@ from hourhand.domain.jobs.job import (
     Content,
     ErrorInfo,
     JobStatus,
+    Lease,
     Outcome,
     Priority,
     Progress,
@@ -45,8 +46,7 @@ def report(payload: str | None = '{"a":1}', result: str | None = None) -> JobRep
         tenant="acme",
         tags={"customer": "42"},
         progress=Progress(done=3.0, total=10.0, message="a third"),
-        lease_owner="w-1",
-        lease_until=START + timedelta(seconds=45),
+        lease=Lease(owner="w-1", until=START + timedelta(seconds=45), claim_id="c"),
     )
     return JobReport(job, payload, result, (ATTEMPT,), ERROR)
 

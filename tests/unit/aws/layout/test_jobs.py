@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Mapping
 from dataclasses import MISSING, FrozenInstanceError, fields, replace
 from datetime import timedelta
 from importlib.resources import files
@@ -13,7 +14,8 @@ from hourhand.aws.layout.jobs import (
     FIXED_FIELDS,
     INTERVAL_ATTRIBUTES,
     JOB_CODECS,
-    RETRY_CODECS,
+    PATH_CODECS,
+    VALUES,
     field_attributes,
     job_from_item,
     job_to_item,
@@ -24,6 +26,7 @@ from hourhand.aws.layout.schedules import (
     SCHEDULE_CODECS,
     WALK_CODECS,
 )
+from hourhand.aws.layout.values import Codec
 from hourhand.aws.table_schema import JOBS, SCHEDULES
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.groups.overlap import Overlap, OverlapPolicy
@@ -36,19 +39,20 @@ from tests.world.factories import make_event, make_job
 
 RECORD_CODECS = (SCHEDULE_CODECS, BACKFILL_CODECS, CALENDAR_CODECS, WALK_CODECS)
 KEPT_ELSEWHERE = {
-    *("created_at", "due_at", "shard", "retry", "keep_until", "trace_id", "overlap"),
+    *("created_at", "due_at", "shard", "keep_until", "trace_id", "overlap"),
     *INTERVAL_ATTRIBUTES,
 }
 """Fields that share attributes or are kept by their difference: see the table in `items`."""
 
 
 def test_every_field_of_a_job_has_its_place_in_the_item() -> None:
-    assert {f.name for f in fields(Job)} == set(JOB_CODECS) | KEPT_ELSEWHERE
-    assert {f.name for f in fields(RetryPolicy)} == set(RETRY_CODECS)
+    assert {f.name for f in fields(Job)} == set(JOB_CODECS) | set(VALUES) | KEPT_ELSEWHERE
+    for kind, codecs in VALUES.values():
+        assert {f.name for f in fields(kind)} == set(codecs)
 
 
 def test_no_two_fields_share_an_attribute() -> None:
-    codecs = [*JOB_CODECS.values(), *RETRY_CODECS.values()]
+    codecs = PATH_CODECS.values()
     taken = [codec.attribute for codec in codecs] + ["s", "v", "b", "k", "l", "c", "d", "x", "y"]
     taken += ["tr", "ov", *INTERVAL_ATTRIBUTES.values()]
     assert len(taken) == len(set(taken))
@@ -57,7 +61,7 @@ def test_no_two_fields_share_an_attribute() -> None:
 def test_no_attribute_is_a_reserved_word_of_dynamodb() -> None:
     listed = files("moto.dynamodb.parsing").joinpath("reserved_keywords.txt").read_text()
     reserved = {word.strip().lower() for word in listed.splitlines()}
-    used = {codec.attribute for codec in (*JOB_CODECS.values(), *RETRY_CODECS.values())}
+    used = {codec.attribute for codec in PATH_CODECS.values()}
     used |= {key.attribute for key in JOBS.keys} | {"v", "x", "y", "tr", "ov"}
     used |= set(INTERVAL_ATTRIBUTES.values())
     used |= {key.attribute for key in SCHEDULES.keys}
@@ -69,17 +73,18 @@ def test_no_attribute_is_a_reserved_word_of_dynamodb() -> None:
     assert not used & reserved
 
 
-@pytest.mark.parametrize("model", [Job, RetryPolicy])
-def test_an_absent_attribute_means_what_the_model_means_by_default(model: type) -> None:
+@pytest.mark.parametrize(("model", "codecs"), [(Job, JOB_CODECS), *VALUES.values()])
+def test_an_absent_attribute_means_what_the_model_means_by_default(
+    model: type, codecs: Mapping[str, Codec]
+) -> None:
     """Change a default of the model and this fails: stored items would change their meaning."""
-    codecs = JOB_CODECS if model is Job else RETRY_CODECS
     for model_field in fields(model):
         codec = codecs.get(model_field.name)
         if codec is None or codec.is_always_stored:
             continue
         if model_field.default_factory is not MISSING:
             assert codec.default == model_field.default_factory()
-        else:
+        elif model_field.default is not MISSING:
             assert codec.default == model_field.default, model_field.name
 
 

@@ -55,7 +55,7 @@ def test_a_state_is_one_of_those_named(status: JobStatus) -> None:
 @pytest.mark.parametrize(("attempt", "is_left"), [(0, True), (2, True), (3, False), (4, False)])
 def test_attempts_are_left_below_the_policys_number(attempt: int, *, is_left: bool) -> None:
     job = a_job(attempt=attempt, retry=RetryPolicy(max_attempts=3))
-    assert Fewer("attempt", than="max_attempts").holds(job) is is_left
+    assert Fewer("attempt", than="retry.max_attempts").holds(job) is is_left
 
 
 def test_a_history_is_as_it_was_read_only_if_nothing_was_added_or_dropped() -> None:

@@ -13,6 +13,7 @@ from hourhand.domain.jobs.job import (
     EventKind,
     Job,
     JobStatus,
+    Lease,
     Outcome,
     Priority,
     Progress,
@@ -94,8 +95,8 @@ def test_a_claim_makes_its_worker_the_owner() -> None:
     move = CASES_BY_BUILDER["claim"].build(job)
     claimed = done(move, job)
     assert (claimed.status, claimed.attempt, claimed.token) == (JobStatus.RUNNING, 1, 1)
-    assert (claimed.lease_owner, claimed.lease_until) == ("worker-2", after(45))
-    assert (claimed.claim_id, claimed.started_at) == ("claim-2", NOW)
+    assert claimed.lease == Lease(owner="worker-2", until=after(45), claim_id="claim-2")
+    assert claimed.started_at == NOW
     assert claimed.lateness_ms == 2000
     assert claimed.due_at == job.due_at
 
@@ -115,8 +116,8 @@ def test_a_claim_records_the_attempt_and_token_that_it_opens() -> None:
 def test_a_take_over_records_the_lost_attempt_and_opens_the_next() -> None:
     job = an_abandoned_job(progress=Progress(done=1), history=(an_event(), _claimed_event(1)))
     taken = done(CASES_BY_BUILDER["take_over"].build(job), job)
-    assert (taken.attempt, taken.token, taken.lease_owner) == (2, 2, "worker-2")
-    assert (taken.lease_until, taken.started_at) == (after(45), NOW)
+    assert (taken.attempt, taken.token, taken.at("lease.owner")) == (2, 2, "worker-2")
+    assert (taken.at("lease.until"), taken.started_at) == (after(45), NOW)
     assert (taken.progress, taken.generation, taken.lateness_ms) == (None, 1, 0)
     lost, current = attempts_of(taken.history, {})
     assert (lost.outcome, lost.worker, lost.token) == (Outcome.LOST, "worker-1", 1)
@@ -127,7 +128,7 @@ def test_a_take_over_records_the_lost_attempt_and_opens_the_next() -> None:
 def test_a_heartbeat_extends_the_lease_and_keeps_progress_unless_told() -> None:
     job = a_running_job(progress=Progress(done=1))
     beat = done(transitions.heartbeat(job, lease_until=after(45), progress=None), job)
-    assert (beat.lease_until, beat.progress) == (after(45), Progress(done=1))
+    assert (beat.at("lease.until"), beat.progress) == (after(45), Progress(done=1))
     told = done(transitions.heartbeat(job, lease_until=after(45), progress=Progress(done=2)), job)
     assert told.progress == Progress(done=2)
     assert told.history == job.history
@@ -190,10 +191,9 @@ LEASE_ENDS = ["complete", "retry_later", "hand_back", "die", "end_cancelled", "r
 @each_case
 def test_whoever_ends_an_attempt_clears_its_lease(case: Case) -> None:
     written = done(case.build(case.ordinary), case.ordinary)
-    lease = (written.lease_owner, written.lease_until, written.claim_id)
     if case.builder in LEASE_ENDS:
-        assert lease == (None, None, None)
-    assert (written.status is JobStatus.RUNNING) is (None not in lease)
+        assert written.lease is None
+    assert (written.status is JobStatus.RUNNING) is (written.lease is not None)
 
 
 # --- operators ---
@@ -280,7 +280,7 @@ def test_a_redrive_starts_a_round_afresh_and_keeps_the_history(
         again.keep_until,
         again.lateness_ms,
         again.progress,
-        again.lease_until,
+        again.lease,
     )
     assert cleared == (None,) * 6
     assert again.enqueued_at == (NOW if sends_now else None)

@@ -21,6 +21,7 @@ from hourhand.domain.jobs.history import (
 from hourhand.domain.jobs.job import (
     Content,
     JobStatus,
+    Lease,
     OnLost,
     Outcome,
 )
@@ -120,9 +121,7 @@ def test_a_write_is_known_again_though_others_wrote_after_it() -> None:
         a_message(retrying),
         now=after(2),
         wait=WAIT,
-        owner="worker-2",
-        claim_id="claim-2",
-        lease_until=after(47),
+        lease=Lease(owner="worker-2", until=after(47), claim_id="claim-2"),
     )
     assert move.made_by_me(done(claim, retrying))
 
@@ -149,9 +148,7 @@ def test_a_claim_is_known_by_its_nonce_alone() -> None:
         a_message(job),
         now=NOW,
         wait=WAIT,
-        owner="worker-1",
-        claim_id=claim_id,
-        lease_until=after(45),
+        lease=Lease(owner="worker-1", until=after(45), claim_id=claim_id),
     )
     claimed = done(build("claim-a"), job)
     assert build("claim-a").made_by_me(claimed)

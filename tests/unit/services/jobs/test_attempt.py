@@ -52,7 +52,7 @@ def test_a_heartbeat_extends_lease_and_visibility_and_tells_how_far_it_is(world:
         world.advance(15)
         assert pulse.beat(HALF) == "alive"
         stored = world.job(running)
-        assert (stored.lease_until, stored.progress) == (START + 60 * SECOND, HALF)
+        assert (stored.at("lease.until"), stored.progress) == (START + 60 * SECOND, HALF)
         (message,) = world.queues.messages()
         assert message.visible_at == START + 75 * SECOND
         assert pulse.beat(None) == "alive"
@@ -193,7 +193,7 @@ def test_a_result_is_kept_and_the_job_leaves_the_index(world: World) -> None:
     world.advance(1)
     world.deliver()
     after = world.job(job)
-    assert (after.status, after.due_at, after.lease_until) == (JobStatus.SUCCEEDED, None, None)
+    assert (after.status, after.due_at, after.lease) == (JobStatus.SUCCEEDED, None, None)
     assert after.finished_at == START + SECOND
     assert after.keep_until == START + SECOND + timedelta(days=7)
     assert world.api.queries.job(job.id).result_text == '{"done":true}'
@@ -216,7 +216,7 @@ def test_a_failed_attempt_is_followed_by_another_after_the_policys_delay(world: 
     # Additive jitter of at most half a second, and chance draws the middle here.
     assert after.due_at == START + 10.25 * SECOND
     assert (after.status, after.generation, after.attempt) == (JobStatus.RETRYING, 2, 1)
-    assert (after.lease_owner, after.progress, after.enqueued_at) == (None, None, START)
+    assert (after.lease, after.progress, after.enqueued_at) == (None, None, START)
     failure = world.store.kept_failures(job.id)[1].attempt
     assert (failure.error, failure.outcome) == (make_error(), Outcome.FAILED)
 

@@ -83,7 +83,7 @@ def test_a_message_is_hidden_for_longer_than_the_lease_before_the_claim(world: W
     with pytest.raises(HandlerKilled):
         world.deliver(kill_process)
     (message,) = world.queues.messages()
-    lease_until = world.runs[0].job.lease_until
+    lease_until = world.runs[0].job.at("lease.until")
     assert lease_until is not None
     assert message.visible_at > lease_until + world.timings.clock_margin
 
@@ -149,7 +149,7 @@ def test_an_attempt_that_was_prepared_for_long_renews_its_lease_before_it_begins
     faults = Faults().interrupt("jobs.get_text", lambda: world.advance(20))
     world.deliver(by=world.process(faults).worker)
     assert world.store.moves_of(job.id) == ["put", "claim", "heartbeat", "complete"]
-    assert world.runs[0].job.lease_until == START + 65 * SECOND
+    assert world.runs[0].job.at("lease.until") == START + 65 * SECOND
 
 
 def test_an_attempt_that_was_prepared_for_too_long_is_not_begun_without_its_lease(

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from hourhand.domain.jobs.job import EventKind, Job, JobStatus, OnLost
+from hourhand.domain.jobs.job import EventKind, Job, JobStatus, Lease, OnLost
 from hourhand.domain.jobs.retry import RetryPolicy
 from hourhand.domain.jobs.transitions import heartbeat, take_over
 from hourhand.domain.times import rfc3339
@@ -162,9 +162,11 @@ def _outrun(world: World, turn: list[int]) -> None:
         world.job("job-1"),
         now=world.clock.now(),
         margin=timedelta(seconds=2),
-        owner="rival",
-        claim_id=f"rival-{len(turn)}",
-        lease_until=world.clock.now() - timedelta(seconds=10 - len(turn)),
+        lease=Lease(
+            owner="rival",
+            until=world.clock.now() - timedelta(seconds=10 - len(turn)),
+            claim_id=f"rival-{len(turn)}",
+        ),
     )
     assert isinstance(world.store.transition(rival), Applied)
 

@@ -680,7 +680,7 @@ def test_an_outcome_is_committed_though_the_rate_cannot_be_held(
     assert world.deliver(refuse) == [Disposition.DONE]
     monkeypatch.undo()
     job = world.job("job-0")
-    assert (job.status, job.attempt, job.lease_owner) == (JobStatus.RETRYING, 0, None)
+    assert (job.status, job.attempt, job.lease) == (JobStatus.RETRYING, 0, None)
     assert world.telemetry.total("optional_requests_failed") == 1
     pass_time(world, 22)
     assert world.job("job-0").status is JobStatus.SUCCEEDED

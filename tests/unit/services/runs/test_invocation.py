@@ -68,7 +68,7 @@ def test_a_sleeping_run_holds_no_worker_and_no_message_and_says_what_it_waits_fo
     world.submit(id="run")
     world.deliver(durable(lambda ctx: ctx.sleep("long", 7200), world.clock))
     job = world.job("run")
-    assert (job.status, job.attempt, job.lease_owner) == (JobStatus.PENDING, 0, None)
+    assert (job.status, job.attempt, job.lease) == (JobStatus.PENDING, 0, None)
     assert job.waits_for is not None
     assert (job.waits_for.kind, job.waits_for.name) == (WaitKind.TIME, "long")
     assert not world.queues.messages()

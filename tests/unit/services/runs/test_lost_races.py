@@ -614,8 +614,8 @@ def test_a_worker_keeps_its_lease_while_it_prolongs_many_items(
     def handler(ctx: RunContext) -> None:
         job = world.job("run")
         begun.append(job.attempt)
-        assert job.lease_until is not None
-        assert job.lease_until > world.clock.now()
+        assert job.lease is not None
+        assert job.lease.until > world.clock.now()
 
     monkeypatch.setattr(DurableRuns, "_prolong_item", slow)
     world.settle(durable(handler, world.clock))

@@ -127,9 +127,9 @@ def _event(event: HistoryEvent, identities: Mapping[str, str]) -> dict[str, Any]
 
 
 def _lease(job: Job) -> jobs.Lease | None:
-    if job.lease_owner is None or job.lease_until is None:
+    if job.lease is None:
         return None
-    return jobs.Lease(owner=job.lease_owner, expires_at=job.lease_until)
+    return jobs.Lease(owner=job.lease.owner, expires_at=job.lease.until)
 
 
 def _reserved_start(job: Job) -> datetime | None:

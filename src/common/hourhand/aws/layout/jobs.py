@@ -62,6 +62,7 @@ from hourhand.domain.jobs.job import (
     HistoryEvent,
     Job,
     JobStatus,
+    Lease,
     OnLost,
     Priority,
     Progress,
@@ -242,9 +243,6 @@ JOB_CODECS: Mapping[str, Codec] = by_field(
     always("history", "h", events_value, _read_events),
     Codec("history_dropped", "hd", number, read_int, default=0),
     Codec("last_failure", "lf", text, read_text),
-    Codec("claim_id", "u", text, read_text),
-    Codec("lease_owner", "w", text, read_text),
-    Codec("lease_until", "e", time, read_time),
     Codec("enqueued_at", "q", time, read_time),
     Codec("started_at", "j", time, read_time),
     Codec("finished_at", "z", time, read_time),
@@ -300,20 +298,43 @@ RETRY_CODECS: Mapping[str, Codec] = by_field(
     Codec("jitter", "rj", text, lambda v: Jitter(v["S"]), default=Jitter.ADDITIVE),
 )
 
+LEASE_CODECS: Mapping[str, Codec] = by_field(
+    Codec("claim_id", "u", text, read_text),
+    Codec("owner", "w", text, read_text),
+    Codec("until", "e", time, read_time),
+)
+
+VALUES: Mapping[str, tuple[type, Mapping[str, Codec]]] = {
+    "retry": (RetryPolicy, RETRY_CODECS),
+    "lease": (Lease, LEASE_CODECS),
+}
+"""Fields that are values with fields of their own, each in an attribute: their types and codecs."""
+
+PATH_CODECS: Mapping[str, Codec] = {
+    **JOB_CODECS,
+    **{
+        f"{name}.{inner}": codec
+        for name, (_, codecs) in VALUES.items()
+        for inner, codec in codecs.items()
+    },
+}
+"""Every codec by the path of its field, as `Job.at` takes it."""
+
 INTERVAL_ATTRIBUTES = {"previous_occurrence": "op", "interval_start": "oi"}
 """Instants of a schedule's job that are kept by their distance from its nominal time."""
 
 FIXED_FIELDS = frozenset({"id", "schedule_id", "occurrence"})
 """Fields that never change, so that others are kept by what they differ from them."""
 
-_JOB_READERS = {c.attribute: (c.field, c.read) for c in JOB_CODECS.values()}
-_RETRY_READERS = {c.attribute: (c.field, c.read) for c in RETRY_CODECS.values()}
-_JOB_DEFAULTS = {
-    **{field.name: None for field in fields(Job) if field.name not in {"retry", "created_at"}},
-    **{c.field: c.default for c in JOB_CODECS.values()},
-}
+_READERS = {c.attribute: (*path.rpartition(".")[::2], c.read) for path, c in PATH_CODECS.items()}
 _ALWAYS_STORED = frozenset(c.attribute for c in JOB_CODECS.values() if c.is_always_stored)
-_RETRY_DEFAULTS = {c.field: c.default for c in RETRY_CODECS.values() if c.default is not None}
+_DEFAULTS = {
+    "": {
+        **{field.name: None for field in fields(Job) if field.name != "created_at"},
+        **{c.field: c.default for c in JOB_CODECS.values()},
+    },
+    **{name: {c.field: c.default for c in codecs.values()} for name, (_, codecs) in VALUES.items()},
+}
 
 
 def hot_key(job_id: str) -> dict[str, Value]:
@@ -405,12 +426,19 @@ def field_attributes(job_id: str, field: str, value: Any) -> dict[str, Value | N
         return {"ov": _overlap_attribute(value, None)}
     if field in INTERVAL_ATTRIBUTES:
         return {INTERVAL_ATTRIBUTES[field]: _interval_attribute(value, None)}
-    if field == "retry":
-        return {c.attribute: c.stored(getattr(value, c.field)) for c in RETRY_CODECS.values()}
-    codec = JOB_CODECS.get(field)
+    if field in VALUES:
+        return _value_attributes(field, value)
+    codec = PATH_CODECS.get(field)
     if codec is None or field in FIXED_FIELDS:
         raise ValueError(f"{field} cannot be written by itself")
     return {codec.attribute: codec.stored(value)}
+
+
+def _value_attributes(name: str, value: Any) -> dict[str, Value | None]:
+    codecs = VALUES[name][1].values()
+    if value is None:
+        return dict.fromkeys(codec.attribute for codec in codecs)
+    return {codec.attribute: codec.stored(getattr(value, codec.field)) for codec in codecs}
 
 
 def job_to_item(job: Job) -> dict[str, Value]:
@@ -418,7 +446,9 @@ def job_to_item(job: Job) -> dict[str, Value]:
     item: dict[str, Value | None] = {**hot_key(job.id), "v": version_value(Kind.JOB)}
     for codec in JOB_CODECS.values():
         item[codec.attribute] = codec.stored(getattr(job, codec.field))
-    for field in ("retry", "keep_until", "trace_id"):
+    for name in VALUES:
+        item.update(_value_attributes(name, getattr(job, name)))
+    for field in ("keep_until", "trace_id"):
         item.update(field_attributes(job.id, field, getattr(job, field)))
     item["ov"] = _overlap_attribute(job.overlap, job.schedule_id)
     for field, attribute in INTERVAL_ATTRIBUTES.items():
@@ -443,16 +473,15 @@ def job_from_item(item: Item) -> Job:
     require_known(Kind.JOB, item, job_id_of(item))
     if not item.keys() >= _ALWAYS_STORED:
         raise KeyError(*(_ALWAYS_STORED - item.keys()))
-    found: dict[str, Any] = dict(_JOB_DEFAULTS)
-    retry: dict[str, Any] = dict(_RETRY_DEFAULTS)
+    values: dict[str, dict[str, Any]] = {}
     for attribute, value in item.items():
-        reader = _JOB_READERS.get(attribute)
+        reader = _READERS.get(attribute)
         if reader is not None:
-            found[reader[0]] = reader[1](value)
-            continue
-        reader = _RETRY_READERS.get(attribute)
-        if reader is not None:
-            retry[reader[0]] = reader[1](value)
+            name, field, read = reader
+            if name not in values:
+                values[name] = _DEFAULTS[name].copy()
+            values[name][field] = read(value)
+    found = values.pop("")
     created_ms = item["c"]["S"].partition(".")[0]
     if "b" in item:
         found["due_at"] = read_time(item["k"])
@@ -466,7 +495,8 @@ def job_from_item(item: Item) -> Job:
     trace = item.get("tr")
     found["trace_id"] = trace.get("S") if trace else trace_id_for(found["id"])
     found["created_at"] = from_ms(int(created_ms))
-    found["retry"] = RetryPolicy(**retry)
+    for name, inner in values.items():
+        found[name] = VALUES[name][0](**inner)
     return _job_of(found)
 
 

@@ -165,7 +165,7 @@ def next_action(job: Job, judgement: SweepContext) -> Action:
     if job.status.is_final:
         return Leave() if job.due_at is None else Finish()
     if job.status is JobStatus.RUNNING:
-        expired = job.lease_until is not None and job.lease_until < now - timings.clock_margin
+        expired = job.lease is not None and job.lease.until < now - timings.clock_margin
         return Recover() if expired else Leave()
     if job.expires_at is not None and job.expires_at <= now:
         return Expire()

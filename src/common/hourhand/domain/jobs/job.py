@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
@@ -215,6 +215,18 @@ class Progress:
     message: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lease:
+    """The right of one worker to write a RUNNING job."""
+
+    # The worker that runs it.
+    owner: str
+    # Until when that worker alone may write it, unless a heartbeat extends it.
+    until: datetime
+    # The invocation that claimed it, by which a repeated claim knows its own.
+    claim_id: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """One unit of work to run once, at its ``run_at``.
@@ -257,12 +269,8 @@ class Job:
     attempt: int = 0
     # The fencing token: counts every claim.
     token: int = 0
-    # The invocation that claimed it, by which a repeated claim knows its own.
-    claim_id: str | None = None
-    # The worker that runs it.
-    lease_owner: str | None = None
-    # Until when that worker alone may write it, unless a heartbeat extends it.
-    lease_until: datetime | None = None
+    # Only a RUNNING job has one.
+    lease: Lease | None = None
     # When the running, or the last, attempt started.
     started_at: datetime | None = None
     # When the job became final.
@@ -373,13 +381,19 @@ class Job:
     parent: ParentLink | None = None
 
     def at(self, path: Path) -> Any:
-        """Return a field, by its name."""
-        return getattr(self, str(path))
+        """Return a field, by its name: ``generation``, or ``lease.until`` of what the job has."""
+        name, _, inner = str(path).partition(".")
+        value = getattr(self, name)
+        return getattr(value, inner) if inner and value is not None else value
 
-    @property
-    def max_attempts(self) -> int:
-        """How many attempts a round may have."""
-        return self.retry.max_attempts
+    def with_values(self, changes: Mapping[str, Any]) -> Job:
+        """Return the job with new values of fields, by their names as in `at`."""
+        whole: dict[str, Any] = {}
+        for path, value in changes.items():
+            name, _, inner = path.partition(".")
+            part = whole.get(name, getattr(self, name))
+            whole[name] = replace(part, **{inner: value}) if inner else value
+        return replace(self, **whole)
 
     @property
     def is_sent(self) -> bool:

@@ -118,7 +118,7 @@ class RunningAttempt:
         now = self.tools.clock.now()
         self.progress = progress or self.progress
         # Where the time was set back, the lease stays as it is: no write may shorten it.
-        lease_until = max(now + self.tools.timings.job_lease, self.job.lease_until or now)
+        lease_until = max(now + self.tools.timings.job_lease, self._lease_until(now))
         records = self.opened.new_records if self.opened is not None else 0
         try:
             result = self.tools.heartbeats.transition(
@@ -148,8 +148,7 @@ class RunningAttempt:
             )
             # The calls may have taken longer than the rest of the lease.
             now = self.tools.clock.now()
-            has_lease = self.job.lease_until is not None and now < self.job.lease_until
-            return "alive" if has_lease else "lost"
+            return "alive" if now < self._lease_until(now) else "lost"
         return "alive" if self.job.cancel_requested_at is None else "cancelled"
 
     def take_start(
@@ -254,12 +253,15 @@ class RunningAttempt:
         was_lost_with_progress = self.opened.newest_token > self.job.token - self.job.attempt
         return 1 if has_counted and was_lost_with_progress else None
 
+    def _lease_until(self, now: datetime) -> datetime:
+        return now if self.job.lease is None else self.job.lease.until
+
     def _lease_end(self, clock_read_at: float, now: datetime) -> float:
         """Return the end of the job's lease by the monotonic clock, which was read before ``now``.
 
         Never longer than a lease: the time may have been set back since it was written.
         """
-        left = (self.job.lease_until or now) - now
+        left = self._lease_until(now) - now
         return clock_read_at + min(left, self.tools.timings.job_lease).total_seconds()
 
     def _succeed(self, result_text: str, payload_text: str) -> bool:

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from hourhand.domain.errors import WrittenByNewer
 from hourhand.domain.jobs.history import attempts_of, last_error
-from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus, OnLost, Outcome
+from hourhand.domain.jobs.job import ErrorInfo, Job, JobStatus, Lease, OnLost, Outcome
 from hourhand.domain.jobs.transitions import Transition, claim, take_over
 from hourhand.domain.limits.slot_shards import pack_shards
 from hourhand.domain.runs.answers import RunEnds
@@ -192,9 +192,7 @@ class ExecutionService:
             delivery.message,
             now=now,
             wait=timedelta(0),
-            owner=self.worker,
-            claim_id=claim_id,
-            lease_until=now + tools.timings.job_lease,
+            lease=self._lease(claim_id, now),
             slot_shards=slot_shards,
             run_deadline=self._deadline(delivery.message.handler, now),
         )
@@ -217,15 +215,17 @@ class ExecutionService:
         timeout = run_timeout(self.handlers, handler)
         return None if timeout is None else now + timeout
 
+    def _lease(self, claim_id: str, now: datetime) -> Lease:
+        until = now + self.tools.timings.job_lease
+        return Lease(owner=self.worker, until=until, claim_id=claim_id)
+
     def _take_over(self, claim_id: str, now: datetime) -> Callable[[Job], Transition]:
         def build(job: Job) -> Transition:
             return take_over(
                 job,
                 now=now,
                 margin=self.tools.timings.clock_margin,
-                owner=self.worker,
-                claim_id=claim_id,
-                lease_until=now + self.tools.timings.job_lease,
+                lease=self._lease(claim_id, now),
             )
 
         return build
@@ -262,7 +262,7 @@ class ExecutionService:
 
     def _judge_running(self, delivery: Delivery, job: Job, now: datetime) -> Job | Disposition:
         margin = self.tools.timings.clock_margin
-        lease_until = job.lease_until or now
+        lease_until = now if job.lease is None else job.lease.until
         if lease_until >= now - margin:
             # This message is the crash recovery of the attempt under way: it must stay.
             self.tools.telemetry.count("duplicates_hidden")

@@ -57,7 +57,7 @@ class RecoveryService:
             "An attempt was lost: its worker's lease expired.",
             job_id=job.id,
             attempt=job.attempt,
-            worker=job.lease_owner,
+            worker=job.lease and job.lease.owner,
             status=result.job.status,
         )
         self.telemetry.count("attempts_lost")

@@ -16,13 +16,13 @@ from hourhand.domain.jobs.job import (
     Job,
     JobMessage,
     JobStatus,
+    Lease,
     OnLost,
     Outcome,
     Progress,
 )
 from hourhand.domain.jobs.outbox import outbox_tasks
 from hourhand.domain.jobs.transitions._parts import (
-    LEASE_FIELDS,
     cleared,
     failed,
     final_times,
@@ -48,9 +48,7 @@ def claim(
     *,
     now: datetime,
     wait: timedelta,
-    owner: str,
-    claim_id: str,
-    lease_until: datetime,
+    lease: Lease,
     slot_shards: bytes | None = None,
     run_deadline: datetime | None = None,
 ) -> Transition:
@@ -68,16 +66,14 @@ def claim(
         expect={
             "status": not_started(),
             "generation": equals("generation", message.generation),
-            "attempts_left": Fewer("attempt", than="max_attempts"),
+            "attempts_left": Fewer("attempt", than="retry.max_attempts"),
             "not_cancelled": Absent("cancel_requested_at"),
             "not_expired": either(Absent("expires_at"), Compares("expires_at", ">", now)),
             "due": Compares("due_at", "<=", now + wait),
             **quiet,
         },
         sets={
-            "claim_id": claim_id,
-            "lease_owner": owner,
-            "lease_until": lease_until,
+            "lease": lease,
             "started_at": now,
             "waits_for": None,
             "slot_shards": slot_shards,
@@ -91,8 +87,8 @@ def claim(
             "lateness_ms": (now - message.run_at) // timedelta(milliseconds=1),
             **({"run_deadline": run_deadline} if run_deadline is not None else {}),
         },
-        events=(_claimed(message, now, owner),),
-        claim_id=claim_id,
+        events=(_claimed(message, now, lease.owner),),
+        claim_id=lease.claim_id,
     )
 
 
@@ -101,13 +97,11 @@ def take_over(
     *,
     now: datetime,
     margin: timedelta,
-    owner: str,
-    claim_id: str,
-    lease_until: datetime,
+    lease: Lease,
 ) -> Transition:
     """A worker claims a job anew whose lease expired, naming that very lease."""
-    reason = lost_reason(job.lease_until)
-    lost = make_event(job, EventKind.LOST, now, JobStatus.RUNNING, owner, reason)
+    reason = lost_reason(job.at("lease.until"))
+    lost = make_event(job, EventKind.LOST, now, JobStatus.RUNNING, lease.owner, reason)
     move = Transition(
         name="take_over",
         job_id=job.id,
@@ -115,24 +109,22 @@ def take_over(
         expect={
             **names_expired_lease(job, now, margin),
             "generation": same_generation(job),
-            "attempts_left": Fewer("attempt", than="max_attempts"),
+            "attempts_left": Fewer("attempt", than="retry.max_attempts"),
             "not_cancelled": Absent("cancel_requested_at"),
             "not_expired": either(Absent("expires_at"), Compares("expires_at", ">", now)),
             "may_run_again": equals("on_lost", OnLost.RETRY),
         },
         sets={
-            "claim_id": claim_id,
-            "lease_owner": owner,
-            "lease_until": lease_until,
+            "lease": lease,
             "started_at": now,
             "progress": None,
             **(cleared("wake_flag") if job.is_durable_run else {}),
             **failed(reason),
         },
         increments={"token": 1, "attempt": 1},
-        claim_id=claim_id,
+        claim_id=lease.claim_id,
     )
-    return recording(move, job, _claimed(job, now, owner), lost)
+    return recording(move, job, _claimed(job, now, lease.owner), lost)
 
 
 def _claimed(before: Job | JobMessage, now: datetime, owner: str) -> HistoryEvent:
@@ -161,7 +153,7 @@ def heartbeat(
     progress, for its attempts count consecutive invocations without any. ``cursor``: where the next
     attempt continues, as the handler set it.
     """
-    sets: dict[str, Any] = {"lease_until": lease_until}
+    sets: dict[str, Any] = {"lease.until": lease_until}
     if progress is not None:
         sets["progress"] = progress
     if attempt is not None:
@@ -171,7 +163,7 @@ def heartbeat(
     return Transition(
         name="heartbeat",
         job_id=job.id,
-        expect={**owned(job), "extends_lease": Compares("lease_until", "<=", lease_until)},
+        expect={**owned(job), "extends_lease": Compares("lease.until", "<=", lease_until)},
         sets=sets,
     )
 
@@ -186,7 +178,7 @@ def complete(
         to=JobStatus.SUCCEEDED,
         expect=owned(job),
         sets={
-            **cleared(*LEASE_FIELDS),
+            **cleared("lease"),
             # A result takes the room of a failure.
             **(cleared("last_failure") if job.last_failure is not None else {}),
             **(cleared("cursor") if job.cursor is not None else {}),
@@ -222,7 +214,7 @@ def retry_later(
         to=JobStatus.RETRYING,
         expect={**owned(job), "not_cancelled": Absent("cancel_requested_at")},
         sets={
-            **cleared(*LEASE_FIELDS, "progress"),
+            **cleared("lease", "progress"),
             **(sets or {}),
             **failure,
             "generation": job.generation + 1,
@@ -279,7 +271,7 @@ def die(
         to=JobStatus.DEAD,
         expect={**owned(job), "not_cancelled": Absent("cancel_requested_at")},
         sets={
-            **cleared(*LEASE_FIELDS),
+            **cleared("lease"),
             **(sets or {}),
             **failed(reason),
             **final_times(job, now, JobStatus.DEAD),
@@ -295,7 +287,7 @@ def end_cancelled(job: Job, *, now: datetime, actor: str, reason: str) -> Transi
         job_id=job.id,
         to=JobStatus.CANCELLED,
         expect=owned(job),
-        sets={**cleared(*LEASE_FIELDS), **final_times(job, now, JobStatus.CANCELLED)},
+        sets={**cleared("lease"), **final_times(job, now, JobStatus.CANCELLED)},
         leaves_index=not outbox_tasks(job, JobStatus.CANCELLED),
     )
     return recorded(move, job, EventKind.CANCELLED, now, actor, reason)

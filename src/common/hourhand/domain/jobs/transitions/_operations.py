@@ -17,7 +17,6 @@ from hourhand.domain.jobs.job import (
 from hourhand.domain.jobs.outbox import outbox_tasks
 from hourhand.domain.jobs.run_times import records_end
 from hourhand.domain.jobs.transitions._parts import (
-    LEASE_FIELDS,
     cleared,
     final_times,
     not_started,
@@ -197,7 +196,7 @@ def redrive(
         },
         sets={
             **cleared(
-                *LEASE_FIELDS,
+                "lease",
                 "cancel_requested_at",
                 "discard_note",
                 "discarded_at",

@@ -20,9 +20,6 @@ from hourhand.domain.jobs.outbox import outbox_tasks
 KEY_HOLDS_AT_LEAST = timedelta(hours=24)
 """How long after its job's end an idempotency key still means that job."""
 
-LEASE_FIELDS = ("lease_owner", "lease_until", "claim_id")
-"""What only a RUNNING job has."""
-
 
 def make_event(
     job: Job,
@@ -76,8 +73,8 @@ def names_expired_lease(job: Job, now: datetime, margin: timedelta) -> dict[str,
     return {
         "status": OneOf("status", frozenset({JobStatus.RUNNING})),
         "token": equals("token", job.token),
-        "lease_as_read": equals("lease_until", job.lease_until),
-        "lease_expired": Compares("lease_until", "<", now - margin),
+        "lease_as_read": equals("lease.until", job.at("lease.until")),
+        "lease_expired": Compares("lease.until", "<", now - margin),
     }
 
 

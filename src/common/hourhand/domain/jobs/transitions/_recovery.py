@@ -16,7 +16,6 @@ from hourhand.domain.jobs.job import (
 )
 from hourhand.domain.jobs.outbox import outbox_tasks
 from hourhand.domain.jobs.transitions._parts import (
-    LEASE_FIELDS,
     cleared,
     failed,
     final_times,
@@ -37,9 +36,9 @@ def recover(
     A cancel request wins; then another attempt where one is left and the job may run again;
     else DEAD. ``entry`` counts only where another attempt follows.
     """
-    reason = lost_reason(job.lease_until)
+    reason = lost_reason(job.at("lease.until"))
     expect = names_expired_lease(job, now, margin)
-    gone = cleared(*LEASE_FIELDS, "progress")
+    gone = cleared("lease", "progress")
     if job.cancel_requested_at is not None:
         move = Transition(
             name="recover",

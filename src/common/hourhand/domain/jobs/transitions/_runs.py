@@ -8,7 +8,6 @@ from datetime import datetime
 from hourhand.domain.conditions import Absent, Condition, OneOf, equals
 from hourhand.domain.jobs.job import REDRIVABLE, Content, EventKind, Job, JobStatus
 from hourhand.domain.jobs.transitions._parts import (
-    LEASE_FIELDS,
     cleared,
     owned,
     same_generation,
@@ -46,7 +45,7 @@ def suspend(
         to=JobStatus.PENDING,
         expect=expect,
         sets={
-            **cleared(*LEASE_FIELDS, "progress", "wake_flag"),
+            **cleared("lease", "progress", "wake_flag"),
             **renewed,
             "waits_for": waits_for,
             "generation": job.generation + 1,
@@ -155,9 +154,7 @@ def restart(
         to=JobStatus.ENQUEUED if sends_now else JobStatus.PENDING,
         expect={**owned(job), "not_cancelled": Absent("cancel_requested_at")},
         sets={
-            **cleared(
-                *LEASE_FIELDS, "progress", "wake_flag", "journal_ends", "reset", "run_deadline"
-            ),
+            **cleared("lease", "progress", "wake_flag", "journal_ends", "reset", "run_deadline"),
             "segment": job.segment + 1,
             "payload": payload,
             "payload_kept_until": payload_kept_until,

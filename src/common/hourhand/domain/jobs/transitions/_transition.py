@@ -65,12 +65,12 @@ class Transition:
     def made_by_me(self, job: Job) -> bool:
         """Whether the stored ``job`` shows that this very write was already applied."""
         if self.claim_id is not None:
-            return job.status is JobStatus.RUNNING and job.claim_id == self.claim_id
+            return job.lease is not None and job.lease.claim_id == self.claim_id
         if not self.events or self.events[-1] not in job.history:
             return False
         # Two callers of one name may write in one millisecond; what they set tells them apart.
         return job.generation != self.sets.get("generation", job.generation) or all(
-            getattr(job, name) == self.sets[name] for name in _CONTENTS & self.sets.keys()
+            job.at(name) == self.sets[name] for name in _CONTENTS & self.sets.keys()
         )
 
     def on(self, job_id: str) -> Transition:
@@ -88,9 +88,9 @@ class Transition:
         """Return the job as it is after the move."""
         changes: dict[str, Any] = dict(self.sets)
         for name, by in self.increments.items():
-            changes[name] = getattr(job, name) + by
+            changes[name] = job.at(name) + by
         for name, value in self.defaults.items():
-            if getattr(job, name) is None:
+            if job.at(name) is None:
                 changes[name] = value
         if self.to is not None:
             changes["status"] = self.to
@@ -102,7 +102,7 @@ class Transition:
             changes["history"], changes["history_dropped"] = self.history, self.history_dropped
         else:
             changes["history"] = job.history + self.events
-        return replace(job, **changes)
+        return job.with_values(changes)
 
 
 _PARTS = tuple(part.name for part in fields(Transition) if part.name != "job_id")
