@@ -55,14 +55,19 @@ class NodePolicies(TypedDict, total=False):
     tags: Mapping[str, str] | None
 
 
-class SubmitOptions(NodePolicies, total=False):
-    """The options of a submission beside handler and payload; ``None`` means: not given.
-
-    ``run_at`` and ``expires_at`` are aware datetimes, ``delay`` is seconds or a timedelta.
-    """
+class DueOptions(TypedDict, total=False):
+    """When a job runs: ``run_at`` is an aware datetime, ``delay`` is seconds or a timedelta."""
 
     run_at: datetime | None
     delay: float | timedelta | None
+
+
+class SubmitOptions(DueOptions, NodePolicies, total=False):
+    """The options of a submission beside handler and payload; ``None`` means: not given.
+
+    ``expires_at`` is an aware datetime. Help lists the options in this order, due times first.
+    """
+
     idempotency_key: str | None
     unique: Unique | Mapping[str, Any] | None
     debounce: Debounce | Mapping[str, Any] | None
