@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -66,14 +66,37 @@ def _set_in_mid_tick(world: World, step: timedelta, call: str, when: When) -> Sc
     return world.process(Faults().interrupt(call, set_clock, when=when), clock=clock).scheduler
 
 
+def _set_during_its_audit(world: World, step: timedelta) -> SchedulerServices:
+    """Return a scheduler whose clock is set by ``step`` while it asks SQS for the time."""
+    clock = world.clock.view(timedelta(0))
+    right_now = clock.now
+
+    def now_and_set_clock() -> datetime:
+        now, clock.now = right_now(), right_now  # type: ignore[method-assign]
+        clock.skew += step
+        return now
+
+    def set_soon() -> None:
+        clock.now = now_and_set_clock  # type: ignore[method-assign]
+
+    asked = Faults().interrupt("queues.probe_time", set_soon, when=When.BEFORE)
+    return world.process(asked, clock=clock).scheduler
+
+
 @pytest.mark.parametrize("step", [timedelta(minutes=5), -timedelta(minutes=5)])
+@pytest.mark.parametrize("is_audited", [True, False])
 def test_a_clock_that_is_set_in_the_middle_of_a_tick_misses_no_scheduled_time(
-    world: World, step: timedelta
+    world: World, step: timedelta, is_audited: bool
 ) -> None:
     world.put_schedule("often", expression="rate(10 seconds)", overlap="allow")
     for _ in range(3):
         world.minute()
-    report = world.tick(_set_in_mid_tick(world, step, "control.acquire_lease", When.BEFORE))
+    scheduler = (
+        _set_in_mid_tick(world, step, "control.acquire_lease", When.BEFORE)
+        if is_audited
+        else _set_during_its_audit(world, step)
+    )
+    report = world.tick(scheduler)
     assert (report.led, report.verdict, report.schedules_visited) == (False, "refuse", 0)
     assert "The local clock was set during a tick" in world.telemetry.sentences[-1]
     assert world.control.read_lease(LEADER) is None, "it was given up"

@@ -60,20 +60,23 @@ class ClockAudit:
             self.queues.probe_time,
         )
         answered_at = self.clock.monotonic()
-        skew = estimate_skew([sample] if sample is not None else [])
+        if sample is None:
+            return SkewReport(None, judge_skew(None, self.timings))
+        skew = estimate_skew([sample])
         verdict = judge_skew(skew, self.timings)
-        if skew is None or sample is None:
-            return SkewReport(None, verdict)
-        skew_ms = abs(skew.correction) / timedelta(milliseconds=1)
-        self.telemetry.gauge("skew_ms", skew_ms, "Milliseconds")
-        self.clock.correct(skew.correction)
-        if verdict is not SkewVerdict.FINE:
-            self.telemetry.warning(
-                "The local clock is off.",
-                verdict=verdict,
-                correction_ms=skew.correction // timedelta(milliseconds=1),
-            )
-        right = sample.received_at + skew.correction
+        # From before the question: `time_after` finds a clock that was set during it, too.
+        right = sample.sent_at
+        if skew is not None:
+            right += skew.correction
+            skew_ms = abs(skew.correction) / timedelta(milliseconds=1)
+            self.telemetry.gauge("skew_ms", skew_ms, "Milliseconds")
+            self.clock.correct(skew.correction)
+            if verdict is not SkewVerdict.FINE:
+                self.telemetry.warning(
+                    "The local clock is off.",
+                    verdict=verdict,
+                    correction_ms=skew.correction // timedelta(milliseconds=1),
+                )
         return SkewReport(skew, verdict, right, asked_at, answered_at)
 
     def time_after(self, report: SkewReport) -> datetime:
