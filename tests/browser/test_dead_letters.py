@@ -248,8 +248,10 @@ def test_a_filter_of_the_address_that_is_not_clear_stops_bulk_actions(
 
 
 def shown_rows(group: Locator) -> list[str]:
-    """Return the ids in the rows of an open group, from the top."""
-    return group.locator("tbody a.id").all_inner_texts()
+    """Return the ids in the rows of an open group, from the top, once it has them."""
+    rows = group.locator("tbody a.id")
+    rows.first.wait_for()
+    return rows.all_inner_texts()
 
 
 def test_the_rows_of_a_group_begin_with_the_newest_death(
