@@ -17,7 +17,7 @@ LEAST_JOURNAL_REST = timedelta(days=7)
 
 
 def journal_end(deadline: datetime, job: Job) -> datetime:
-    """Return when the records may be deleted that a run writes which has this deadline."""
+    """Return when the records of a run with this deadline may be deleted."""
     retention = timedelta(seconds=job.retention_seconds)
     return deadline + retention + max(retention, LEAST_JOURNAL_REST)
 
